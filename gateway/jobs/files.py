@@ -102,33 +102,33 @@ class JobFiles:
         """Write down which clip it is, before its first part."""
         write_json(self.folder / _CLIP, fields)
 
-    def go_back(self, parts: int, audio_bytes: int) -> None:
-        """Forget what was written behind so many parts: their row does not tell of it."""
-        if parts and self.audio.stat().st_size < audio_bytes:
-            raise _too_short()
-        _keep_lines(self._parts, parts)
-        if self.words.is_file():
-            _keep_lines(self.words, parts)
+    def go_back(self, parts: int, audio_bytes: int) -> bool:
+        """Forget what was written behind so many parts: their row does not tell of it. False where less is
+        there, as after a disk lost what it was given.
+        """
+        lines = [self._parts, *([self.words] if self.words.is_file() else ())]
+        if not all(_keep_lines(path, parts) for path in lines):
+            return False
         with self.audio.open("ab") as file:
+            if file.tell() < audio_bytes:
+                return False
             file.truncate(audio_bytes)
+        return True
 
     def append(self, pcm: bytes, part: SpokenPart, words: dict[str, Any] | None, disk: Disk) -> int:
         """Add a part; how much disk space the job takes then. `words`: when they are said."""
         disk.check()
-        with self.audio.open("ab") as file:
-            file.write(pcm)
-            file.flush()
-            os.fsync(file.fileno())
+        _append(self.audio, pcm)
         _append_line(self._parts, [part.start, part.end, part.samples])
         if words is not None:
             _append_line(self.words, words)
         return folder_bytes(self.folder)
 
     def parts(self) -> list[SpokenPart]:
-        """Those that were spoken."""
+        """Those that were spoken; what a crash left of a line is skipped."""
         try:
             with self._parts.open(encoding="utf-8") as lines:
-                return [SpokenPart(*json.loads(line)) for line in lines]
+                return [SpokenPart(*json.loads(line)) for line in lines if line.endswith("\n")]
         except FileNotFoundError:
             return []
 
@@ -138,18 +138,21 @@ class JobFiles:
 
 
 def _append_line(path: Path, value: Any) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+    _append(path, (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
 
 
-def _keep_lines(path: Path, count: int) -> None:
-    """Cut off what stands behind so many lines. Raises OSError when there are fewer."""
+def _append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _keep_lines(path: Path, count: int) -> bool:
+    """Cut off what stands behind so many lines; False when there are fewer."""
     with path.open("ab+") as file:
         file.seek(0)
-        if sum(1 for _ in islice(file, count)) < count:
-            raise _too_short()
+        if sum(line.endswith(b"\n") for line in islice(file, count)) < count:
+            return False
         file.truncate(file.tell())
-
-
-def _too_short() -> OSError:
-    return OSError("the files of the job are shorter than its row says")
+    return True

@@ -85,7 +85,8 @@ class JobRunner:
 
     async def run(self) -> None:
         """Returns when the job is complete. Raises ApiError when it fails, JobGone, OSError."""
-        await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes)
+        if not await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes):
+            await self._begin_anew()
         clip = await asyncio.to_thread(self._load)
         if self._parts:
             clip.go_to(Place(**self._row.place))
@@ -100,6 +101,13 @@ class JobRunner:
                 if not self._parts:
                     clip = await asyncio.to_thread(self._load)  # which any model may begin
                 await self._wait_after(error)
+
+    async def _begin_anew(self) -> None:
+        """From the first part: the row alone tells where a clip stands. Raises JobGone, OSError."""
+        logger.warning("a job begins anew: its files are shorter than its row says", job_id=self._row.id)
+        self._parts = self._audio_bytes = 0
+        await self._change(parts=0, place={}, characters_done=0, audio_bytes=0)
+        await asyncio.to_thread(self._files.go_back, 0, 0)
 
     def _load(self) -> Clip:
         if self._parts and (kept := self._files.clip) is not None:
@@ -140,6 +148,9 @@ class JobRunner:
         }
         if clip.finish_reason is not None:
             columns |= {"state": "complete", "ended_at": now(), "finish_reason": clip.finish_reason}
+        await self._change(**columns)
+
+    async def _change(self, **columns: Any) -> None:
         if not await self._store.change(self._row.id, ("running",), **columns):
             raise JobGone
 

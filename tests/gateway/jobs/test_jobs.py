@@ -56,6 +56,22 @@ async def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert [start.text for start in second.requests] == PARTS[2:]
 
 
+@pytest.mark.parametrize(
+    ("name", "lost"), [("parts.jsonl", -1), ("parts.jsonl", -6), ("words.jsonl", -1), ("audio.pcm", -2)]
+)
+async def test_a_job_whose_files_are_behind_its_row_begins_anew(tmp_path: Path, name: str, lost: int) -> None:
+    first, second = reading_worker(Act(), Act(), Act(1, "hang")), reading_worker()
+    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+        job_id = await service.post(timestamps="word")
+        await service.until_parts(job_id, 2)
+    path = service.jobs.files(job_id).folder / name
+    path.write_bytes(path.read_bytes()[:lost])
+    async with running(tmp_path, second) as service:
+        await service.until(job_id, "complete")
+        assert await service.result(job_id, format="pcm") == WHOLE
+    assert [start.text for start in second.requests] == PARTS
+
+
 @pytest.mark.parametrize("fault", ["cut", "failed"])
 async def test_a_job_outlives_workers_and_waits_for_one(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
