@@ -52,6 +52,8 @@ def _check_unicode(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Name = Annotated[Text, Field(min_length=1, max_length=128)]
+BitRate = Annotated[int, Field(ge=8000, le=320_000)]
+"""Bits per second, of any codec; `bit_rate_problem` knows which can have less."""
 
 
 def _language_code(text: str) -> str:
@@ -114,7 +116,7 @@ class TtsRequest(SpeechOptions):
     """What `text` is: plain, or an SSML document."""
     format: AudioFormat = "wav"
     """Of the file."""
-    bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None
+    bit_rate: BitRate | None = None
     """Of mp3, opus and aac, in bits per second."""
     paragraph_pause: Annotated[float, Field(ge=0, le=LONGEST_PARAGRAPH_PAUSE)] = PARAGRAPH_SECONDS
     """Seconds of silence between paragraphs, which blank lines part; 0: none. SSML has its own pauses."""

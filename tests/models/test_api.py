@@ -14,6 +14,7 @@ import pytest
 
 from engine.errors import EngineError, RequestError
 from models.voxcpm import VoxCPM
+from models.voxcpm.requests.generation import text_ratio_cap
 
 CHECKPOINT = str(Path(__file__).parent.parent / "parity" / "tiny_v2")
 
@@ -76,6 +77,13 @@ async def test_tasks_and_threads_share_one_engine(voice: VoxCPM) -> None:
         thread.join()
     for seed, audio in [*from_threads.items(), *zip((2, 3), from_tasks, strict=True)]:
         assert np.abs(audio - alone[seed]).max() <= 1e-4 * np.abs(alone[seed]).max()
+
+
+def test_a_short_text_is_as_long_as_it_is_told_to_be(voice: VoxCPM) -> None:
+    reasonable = text_ratio_cap(len("hi.")) * voice.info.patch_seconds
+    stream = voice.generate("hi", seed=1, min_seconds=2 * reasonable)
+    assert sum(map(len, stream)) / voice.sample_rate >= 2 * reasonable
+    assert stream.finish_reason in ("stop", "length")
 
 
 def test_reference_and_prompt_audio_change_the_voice(voice: VoxCPM) -> None:

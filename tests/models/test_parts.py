@@ -20,7 +20,7 @@ from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import guide, num_zero_steps, time_grid
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.requests.generation import SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.requests.prompt import build_sequence, key_patches, patch_keys, trailing_patches
 from models.voxcpm.requests.tokenizer import TextTokenizer
 from models.voxcpm.vae.audio_encoding import AudioEncoder, most_speech
@@ -73,6 +73,25 @@ def test_silence_counts_only_without_a_break() -> None:
     quiet, loud = 1e-4, 0.1
     assert not guard.ran_away(quiet, 0.4) and not guard.ran_away(loud, 0.4)
     assert not guard.ran_away(quiet, 0.4) and guard.ran_away(quiet, 0.4)
+
+
+def ending(silent_after: int, min_patches: int, stop_at: int | None = None) -> tuple[str | None, int]:
+    """Why and with how many patches of 0.5 s a clip ends that falls silent."""
+    state = GenerationState(1, 2.0, 10, 1.0, 40, "length", min_patches, silence=SilenceGuard())
+    reason = None
+    while reason is None:
+        peak = 0.0 if state.index >= silent_after else 0.1
+        reason = state.finish_reason(state.index == stop_at, peak, 0.5)
+        state.index += 1
+    return reason, state.index
+
+
+def test_silence_ends_no_clip_before_its_least_length() -> None:
+    assert ending(silent_after=4, min_patches=0) == ("runaway", 10)
+    assert ending(silent_after=4, min_patches=20) == ("stop", 20)
+    assert ending(silent_after=18, min_patches=20) == ("runaway", 24)
+    assert ending(silent_after=4, min_patches=20, stop_at=19) == ("stop", 20)
+    assert ending(silent_after=4, min_patches=60) == ("length", 40)
 
 
 def test_seconds_cover_whole_patches() -> None:

@@ -31,6 +31,7 @@ from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
 from gateway.jobs.words import JobWords
+from gateway.requests import BitRate
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.file_names import stem_of
 from gateway.sessions.listing import page, parse_cursor
@@ -129,7 +130,7 @@ async def get_result(
     jobs: JobsDep,
     format: Annotated[str | None, Query(max_length=16)] = None,
     sample_rate: Annotated[int | None, Query(ge=8000, le=48000)] = None,
-    bit_rate: Annotated[int | None, Query(ge=8000, le=256_000)] = None,
+    bit_rate: BitRate | None = None,
 ) -> Response:
     """The audio as a file, with chapter marks where the format has a place for them."""
     job, _ = await _own(id, request, gateway, jobs)

@@ -11,7 +11,7 @@ from gateway.adapters.naming import named_model
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.ignored import ignored_fields
-from gateway.requests import Language, Name, Text, TtsRequest, translated
+from gateway.requests import BitRate, Language, Name, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
 
@@ -41,7 +41,7 @@ class OutputFormat(_Part):
     container: Literal["raw", "wav", "mp3"] = "raw"
     encoding: Literal["pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw"] = "pcm_f32le"
     sample_rate: Annotated[int, Field(ge=8000, le=48_000)] = 44_100
-    bit_rate: Annotated[int, Field(ge=8000, le=320_000)] | None = None
+    bit_rate: BitRate | None = None
     """Of mp3."""
 
     @property

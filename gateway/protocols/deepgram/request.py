@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
 from gateway.protocols.ignored import ignored_fields
-from gateway.requests import Name, TtsRequest
+from gateway.requests import BitRate, Name, TtsRequest
 from gateway.service import Gateway
 
 DEEPGRAM = "deepgram"
@@ -46,7 +46,7 @@ class SpeakQuery(BaseModel):
     encoding: Encoding | None = None
     container: Literal["none", "wav", "ogg"] | None = None
     sample_rate: Annotated[int, Field(ge=8000, le=48_000)] | None = None
-    bit_rate: Annotated[int, Field(ge=8000, le=320_000)] | None = None
+    bit_rate: BitRate | None = None
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     adapter: Name | None = None
     """Not Deepgram's: what fine-tuning learnt, by id or name, to speak with."""

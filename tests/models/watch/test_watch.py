@@ -51,6 +51,13 @@ def jumping(latents: np.ndarray, strength: float = 2.0) -> np.ndarray:
     return latents + strength * random.standard_normal((len(latents), 1, DIM)).astype(np.float32)
 
 
+def test_a_clip_whose_length_was_asked_for_may_be_a_word_and_silence() -> None:
+    latents, peaks = good_speech(7), [0.3, *[0.0] * (len(good_speech(7)) - 1)]
+    assert flaw_of(None, latents, peaks) == "silent"
+    assert flaw_of(None, latents, peaks, tokens=0) != "silent"
+    assert flaw_of(None, latents, 0.0, tokens=0) == "silent"
+
+
 @pytest.mark.parametrize("seed", range(50, 90))
 def test_good_speech_has_no_flaw(statistics: SpeechStatistics, seed: int) -> None:
     assert flaw_of(statistics, good_speech(seed)) == ""
