@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from gateway.database.transactions import to_its_end
 from gateway.settings import GatewaySettings
 from gateway.settings.listening import REPOSITORY
 from gateway.training.files import NAME, TrainingFiles
@@ -88,7 +89,13 @@ class TrainingProcess:
         return None
 
     async def end(self) -> None:
-        """Have it stop, and kill it and whatever it started when that takes too long."""
+        """Have it stop, and kill it and whatever it started when that takes too long.
+
+        It has ended when this returns, also when the caller is cancelled meanwhile.
+        """
+        await to_its_end(self._end())
+
+    async def _end(self) -> None:
         process = self._process
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
