@@ -2,7 +2,7 @@
 
 A clip ends when the stop head says so (never up to patch `min_stop_index`), when the
 requested or the model's length is reached, or when it has run away: far more audio than the text can
-need, or nothing but silence for seconds.
+need, or nothing but silence for seconds. None of that ends it before the least length that was requested.
 """
 
 from __future__ import annotations
@@ -76,8 +76,15 @@ class GenerationState:
         if self.index + 1 >= self.max_patches:
             return self.limit_reason
         if self.silence is not None and self.silence.ran_away(peak, patch_seconds):
-            return "runaway"
+            return self._end_of_silence()
         return None
+
+    def _end_of_silence(self) -> str | None:
+        """A clip that fell silent before it may end has said all it had to say: it ends as soon as it may."""
+        patches = self.index + 1
+        if patches < self.min_patches:
+            return None
+        return "stop" if patches == self.min_patches else "runaway"
 
     def ends(self, stop_predicted: bool) -> bool:
         """Whether the clip ends with patch `index`, however it sounds."""

@@ -105,8 +105,10 @@ class SequenceBuilder:
                 f"the model has {self.max_model_len}",
                 param="text",
             )
-        if self.options.ratio_cap and text_ratio_cap(num_text_tokens) < max_patches:
-            max_patches, reason = text_ratio_cap(num_text_tokens), "runaway"
+        min_patches = patches_in(request.min_seconds or 0.0, self.config.patch_seconds)
+        cap = text_ratio_cap(num_text_tokens)
+        if self.options.ratio_cap and max(cap, min_patches) < max_patches:
+            max_patches, reason = (cap, "runaway") if cap >= min_patches else (min_patches, "length")
         if request.max_seconds is not None:
             wanted = patches_in(request.max_seconds, self.config.patch_seconds)
             if wanted <= max_patches:
@@ -127,7 +129,7 @@ class SequenceBuilder:
             max_patches=max_patches,
             limit_reason=reason,
             min_stop_index=self.options.min_stop_index,
-            min_patches=patches_in(request.min_seconds or 0.0, self.config.patch_seconds),
+            min_patches=min_patches,
             index=index,
             silence=self._silence_guard(request) if self.options.silence_guard else None,
             watch=SpeechWatch(

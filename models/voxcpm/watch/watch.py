@@ -30,6 +30,8 @@ QUIET_PEAK = 10 ** (-40 / 20)
 """Of the loudest tenth of all patches."""
 SILENT_SHARE, SILENT_SECONDS = 0.9, 1.0
 """Of all patches; and of the first ones, which is told at once."""
+ASKED_SILENT_SHARE = 0.99
+"""Of a clip whose length was asked for: a word and silence may be all there is to say in it."""
 STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 """Neighbouring audible patches that are as alike as this, for so long."""
 SHORTEST, LONGEST = 0.6, 2.0
@@ -74,6 +76,7 @@ class SpeechWatch:
         self._expected = statistics.expected_patches(num_tokens) if statistics and num_tokens else 0.0
         self._stuck_patches = math.ceil(STUCK_SECONDS / patch_seconds)
         self._silent_patches = math.ceil(SILENT_SECONDS / patch_seconds)
+        self._silent_share = SILENT_SHARE if num_tokens else ASKED_SILENT_SHARE
         self._latents = [] if resumed is None else list(resumed)
         self._silent, _, since = silence or (0, 0, len(self._latents))
         self._audible = [False] * (len(self._latents) - since) + [True] * since
@@ -101,7 +104,7 @@ class SpeechWatch:
     def flaw(self, finish_reason: str) -> Flaw:
         """What is worst about the whole speech; "" where nothing is wrong."""
         peaks = np.array(self._peaks)
-        if self._silent > SILENT_SHARE * len(self._latents):
+        if self._silent > self._silent_share * len(self._latents):
             return "silent"
         if finish_reason == "runaway":
             return "long"
