@@ -101,18 +101,23 @@ def content_type_of(format: str, sample_rate: int) -> str:
 
 
 class Resampler:
-    """Chunks of s16le PCM from one rate to another; nothing is done when the rates are equal."""
+    """Chunks of s16le PCM from one rate to another; nothing is done when the rates are equal.
+
+    What comes out depends on the samples alone, not on how they are cut: soxr dithers what it makes of s16.
+    """
 
     def __init__(self, input_rate: int, output_rate: int) -> None:
         self._stream = None
         if input_rate != output_rate:
-            self._stream = soxr.ResampleStream(input_rate, output_rate, 1, dtype="int16", quality="HQ")
+            self._stream = soxr.ResampleStream(input_rate, output_rate, 1, dtype="float32", quality="HQ")
 
     def process(self, pcm: bytes, last: bool = False) -> bytes:
         """What is ready after `pcm`; with `last`, all the rest."""
         if self._stream is None:
             return pcm
-        return self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last).astype("<i2").tobytes()
+        samples = np.frombuffer(pcm, dtype="<i2").astype(np.float32)
+        resampled = self._stream.resample_chunk(samples, last=last)
+        return np.rint(resampled).clip(-32768, 32767).astype("<i2").tobytes()
 
 
 def wav_samples(format: str) -> str | None:

@@ -45,6 +45,14 @@ def best_correlation(original: np.ndarray, decoded: np.ndarray) -> float:
     return float(np.fft.irfft(spectrum, size).max() / (np.linalg.norm(original) * np.linalg.norm(decoded)))
 
 
+def resampled_by(samples: np.ndarray, chunk: int, rate: int = 16000) -> np.ndarray:
+    """From 24 kHz, so many samples at a time."""
+    resampler = Resampler(24000, rate)
+    chunks = [samples[start : start + chunk].tobytes() for start in range(0, len(samples), chunk)]
+    pcm = b"".join(resampler.process(chunk) for chunk in chunks) + resampler.process(b"", last=True)
+    return np.frombuffer(pcm, dtype="<i2")
+
+
 @pytest.mark.parametrize("rate", [16000, 24000, 48000])
 @pytest.mark.parametrize("format", [name for name in AUDIO_FORMATS if name != "pcm"])
 def test_a_clip_decodes_to_itself(format: str, rate: int) -> None:
@@ -85,12 +93,27 @@ def test_pcm_is_passed_through() -> None:
 @pytest.mark.parametrize("rate", [8000, 16000, 44100, 48000])
 def test_resampling_in_chunks_keeps_length_and_waveform(rate: int) -> None:
     original = sweep(24000)
-    resampler = Resampler(24000, rate)
-    chunks = [original[start : start + 1920].tobytes() for start in range(0, len(original), 1920)]
-    pcm = b"".join(resampler.process(chunk) for chunk in chunks) + resampler.process(b"", last=True)
-    resampled = np.frombuffer(pcm, dtype="<i2")
+    resampled = resampled_by(original, 1920, rate)
     assert abs(len(resampled) - SECONDS * rate) <= 2
     assert best_correlation(sweep(rate).astype(np.float64), resampled.astype(np.float64)) > 0.999
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 44100, 48000])
+def test_resampled_samples_are_equal_however_they_are_cut(rate: int) -> None:
+    original = sweep(24000)
+    whole = resampled_by(original, len(original), rate)
+    assert all(np.array_equal(resampled_by(original, chunk, rate), whole) for chunk in (7, 1920, 30001))
+
+
+def test_resampled_silence_is_silence() -> None:
+    assert not resampled_by(np.zeros(24000, "<i2"), 1920).any()
+
+
+def test_resampling_clips_what_is_too_loud() -> None:
+    square = np.where(np.arange(24000) // 50 % 2, 32767, -32768).astype("<i2")
+    resampled = resampled_by(square, 1920)
+    assert (resampled.min(), resampled.max()) == (-32768, 32767)
+    assert best_correlation(np.repeat(square, 2)[::3].astype(np.float64), resampled.astype(float)) > 0.98
 
 
 def test_equal_rates_leave_the_samples_alone() -> None:
