@@ -11,13 +11,21 @@ from gateway.errors import ApiError, ErrorShape
 _PREFIXES = ("/v1/text-to-speech/", "/v1/voices", "/v2/voices", "/v1/user")
 
 
+_FIELDS = {"adapter": "model_id", "model": "model_id"}
+"""Ours, and what their clients call it."""
+
+
 def shape(error: ApiError) -> dict[str, Any]:
     """A list of fields for wrong ones, else one object."""
     if error.status_code == 422:
-        place = ["body", error.param] if error.param else ["body"]
+        place = ["body", _field(error)] if error.param else ["body"]
         return {"detail": [{"loc": place, "msg": error.message, "type": error.code}]}
     detail = {"type": error.type, "code": error.code, "status": error.code, "message": error.message}
-    return {"detail": {**detail, "param": error.param}}
+    return {"detail": {**detail, "param": _field(error)}}
+
+
+def _field(error: ApiError) -> str | None:
+    return _FIELDS.get(error.param, error.param) if error.param else None
 
 
 def shape_of(scope: Scope) -> ErrorShape | None:
@@ -27,5 +35,5 @@ def shape_of(scope: Scope) -> ErrorShape | None:
 
 def message(error: ApiError, context_id: str | None = None) -> dict[str, Any]:
     """An error over a socket, which is closed with the code that stands in it unless a context is named."""
-    said = {"message": error.message, "error": error.code, "code": error.close_code, "param": error.param}
+    said = {"message": error.message, "error": error.code, "code": error.close_code, "param": _field(error)}
     return {**said, "contextId": context_id}

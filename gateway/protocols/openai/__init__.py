@@ -8,4 +8,5 @@ chat.py     `POST /v1/chat/completions`; completions.py: `POST /v1/completions`
 sampling.py the fields that both have; answers.py: answers whole, or as server-sent events
 spoken.py   answers that are spoken while they are written; spoken_answers.py: as they are sent
 voices.py   voices of one's own, and the consents that they are made under
+errors.py   errors about an adapter that is named behind the model
 """

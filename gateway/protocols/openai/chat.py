@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from gateway.errors import ApiError, FieldError
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
+from gateway.protocols.openai.errors import adapter_is_in_model
 from gateway.protocols.openai.sampling import SamplingFields, TokenCount, check_length, conversation
 from gateway.protocols.openai.spoken import AudioOptions
 from gateway.protocols.openai.spoken_answers import spoken_answer
@@ -181,7 +182,10 @@ async def chat_completions(body: ChatRequest, request: Request, gateway: Gateway
     check_length(orders, settings, "messages")
     answers = Answers(request, gateway, body, ChatForm())
     if body.is_spoken:
-        return await spoken_answer(answers, orders[0], body.audio or AudioOptions())
+        audio = body.audio or AudioOptions()
+        if audio.adapter is None and ":" in (audio.model or ""):
+            adapter_is_in_model(request)
+        return await spoken_answer(answers, orders[0], audio)
     if body.stream:
         return AnswerStream(answers, orders)
     return await whole_answer(answers, orders)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from gateway.protocols.clip import whole_clip
+from gateway.protocols.openai.errors import adapter_is_in_model
 from gateway.protocols.openai.events import Events
 from gateway.protocols.openai.request import OPENAI, OpenAiSpeechRequest, known_voice
 from gateway.protocols.response import SpeechResponse
@@ -34,6 +35,8 @@ async def azure_speech(
 async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway) -> Response:
     translated = order.to_tts_request(served_models(gateway.pool))
     check_limits(translated, gateway.settings, "input")
+    if translated.adapter != order.adapter:
+        adapter_is_in_model(request)
     translated.voice = await known_voice(gateway, order.voice)
     if order.comes_whole:
         return await whole_clip(request, gateway, translated, OPENAI, order.ignored, text_field="input")

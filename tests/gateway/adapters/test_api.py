@@ -107,14 +107,27 @@ def test_openai_clients_name_it_behind_the_model(
     made = adapters["anna"].create(ann, "anna")
     body = {"input": TEXT, "response_format": "pcm", "voice": "alloy", **CLIP}
     clips = {}
-    for model in (f"{made['model']}:anna", made["model"], "tts-1"):
+    for model in (f"{made['model']}:anna", made["model"], "tts-1", "tts-1:anna"):
         response = ann.post("/v1/audio/speech", json={**body, "model": model})
         assert response.status_code == 200, response.text
         clips[model] = response.content
-    adapted, plain, other = clips.values()
+    adapted, plain, other, elsewhere = clips.values()
     assert is_close(plain, samples(other)) and not is_close(plain, samples(adapted))
     assert is_close(adapted, samples(spoken(ann, adapter="anna", sample_rate=24_000)))
-    error = check_error(ann.post("/v1/audio/speech", json={**body, "model": f"{made['model']}:nobody"}), 404)
+    assert is_close(adapted, samples(elsewhere))
+    wrong = {
+        f"{made['model']}:nobody": "unknown_adapter",
+        "tts-1:nobody": "unknown_adapter",
+        f"{made['model']}:": "unknown_model",
+    }
+    for model, code in wrong.items():
+        error = check_error(ann.post("/v1/audio/speech", json={**body, "model": model}), 404)
+        assert (error["code"], error["param"]) == (code, "model")
+    body = {"text": TEXT, "model_id": "eleven_v2:nobody"}
+    theirs = ann.post("/v1/text-to-speech/default", json=body).json()
+    assert (theirs["detail"]["code"], theirs["detail"]["param"]) == ("unknown_adapter", "model_id")
+    body = {"model": "tts-1", "input": TEXT, "adapter": "nobody"}
+    error = check_error(ann.post("/v1/audio/speech", json=body), 404)
     assert (error["code"], error["param"]) == ("unknown_adapter", "adapter")
 
 
