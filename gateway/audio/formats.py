@@ -82,7 +82,7 @@ def bit_rate_problem(format: str, bit_rate: int | None) -> str | None:
     most = _MOST_BIT_RATES.get(format)
     if most is None or bit_rate is None or bit_rate <= most:
         return None
-    return f"{format} has at most {most} bits per second"
+    return f"bit_rate: {format} has at most {most} bits per second"
 
 
 def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:

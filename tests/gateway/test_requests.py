@@ -31,6 +31,7 @@ def parse(**fields: object) -> ClipRequest:
         ("speed", 0.25, 4.0, 0.24, 4.01),
         ("temperature", 0, 2, -0.001, 2.001),
         ("sample_rate", 8000, 48000, 7999, 48001),
+        ("bit_rate", 8000, 320_000, 7999, 320_001),
     ],
 )
 def test_limits_are_inclusive(field: str, lowest: float, highest: float, below: float, above: float) -> None:
@@ -68,6 +69,7 @@ def test_limits_are_inclusive(field: str, lowest: float, highest: float, below: 
         ({"text": "hi", "max_seconds": 0}, "max_seconds", "invalid_value"),
         ({"text": "hi", "min_seconds": 3, "max_seconds": 2}, "min_seconds", "invalid_value"),
         ({"text": "hi", "format": "opus", "sample_rate": 44100}, "sample_rate", "invalid_value"),
+        ({"text": "hi", "format": "opus", "bit_rate": 256_001}, "bit_rate", "invalid_value"),
         ({"text": "hi", "language": "English please"}, "language", "invalid_value"),
         ({"text": "\ud800"}, "text", "invalid_value"),
         ({"text": "hi", "voice": "\ud800"}, "voice", "invalid_value"),

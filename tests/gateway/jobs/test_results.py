@@ -23,6 +23,7 @@ from tests.gateway.jobs.stage import (
 )
 from tests.gateway.processes import check_error
 
+OPUS = {"format": "opus", "bit_rate": 256_001}
 FORMATS = ("wav", "mp3", "flac", "opus", "aac", "m4b")
 
 
@@ -33,8 +34,14 @@ async def test_any_format_has_all_of_it_and_its_chapters(tmp_path: Path) -> None
         files = {name: await service.result(job_id, format=name) for name in FORMATS}
         telephony = await service.result(job_id)
         slow = await service.result(job_id, format="wav", sample_rate=8000)
+        assert len(await service.result(job_id, format="mp3", bit_rate=320_000)) > len(files["mp3"])
         async with service.at() as http:
-            for wrong in ({"format": "exe"}, {"format": "mp3", "sample_rate": 9000}, {"sample_rate": 1}):
+            for wrong in (
+                {"format": "exe"},
+                {"format": "mp3", "sample_rate": 9000},
+                {"sample_rate": 1},
+                OPUS,
+            ):
                 check_error(await http.get(f"/api/jobs/{job_id}/result", params=wrong), 422)
     seconds = len(WHOLE) / 2 / RATE
     assert len(telephony) == pytest.approx(8000 * seconds, rel=0.01)

@@ -77,6 +77,7 @@ async def test_without_a_word_about_it_a_clip_is_an_mp3_of_22050_hz(fleet: Gatew
         ({"encoding": "flac"}, "flac", 24000),
         ({"encoding": "aac", "bit_rate": 64000}, "aac", 22050),
         ({"encoding": "mp3", "bit_rate": 32000}, "mp3", 22050),
+        ({"encoding": "mp3", "bit_rate": 320_000}, "mp3", 22050),
     ],
 )
 async def test_every_encoding_is_the_same_clip(
