@@ -13,16 +13,17 @@ from types import FrameType
 import structlog
 import uvicorn
 import yaml
+from fastapi import FastAPI
 from pydantic import ValidationError
 
 from gateway.api.transfer.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
+from gateway.database import DatabaseError
 from gateway.edge.connections import http_protocol, websocket_protocol
 from gateway.edge.crowd import Crowd, raise_descriptor_limit
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
-from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
@@ -33,15 +34,29 @@ logger = structlog.get_logger(__name__)
 _KEEP_ALIVE_SECONDS = 5
 _PING_SECONDS = 15.0
 _LAST_WORDS_SECONDS = 2
+REFUSED = 2
+"""The exit status of a gateway that cannot start with these settings."""
 
 
 class DrainingServer(uvicorn.Server):
     """Lets running requests finish before it stops listening. A second signal ends it at once."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        config.lifespan = "off"  # `_serve` has it, and says in one line what keeps it from beginning
         super().__init__(config)
-        self._gateway = gateway
+        self._app, self._gateway = app, app.state.gateway
         self._closing: asyncio.Task[None] | None = None
+        self.refusal: str | None = None
+        """Why there is nothing to serve."""
+
+    async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
+        async with contextlib.AsyncExitStack() as life:
+            try:
+                await life.enter_async_context(self._app.router.lifespan_context(self._app))
+            except (DatabaseError, OSError) as error:
+                self.refusal = str(error)
+                return
+            await super()._serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, and says where: with port 0 only the socket knows."""
@@ -104,7 +119,7 @@ def run(
     """Run a gateway until SIGTERM or SIGINT; the exit status of the process.
 
     Options that are None come from the environment or from the section `gateway` of the YAML file
-    `config`. 0: ended as asked; 1: could not listen; 2: a wrong setting.
+    `config`. 0: ended as asked; 1: could not listen; 2: a setting is wrong, or names what cannot be used.
     """
     try:
         settings = load_settings(
@@ -112,37 +127,38 @@ def run(
         )
     except ValidationError as error:
         for item in error.errors(include_url=False, include_input=False):
-            print(f"voxfleet gateway: {'.'.join(map(str, item['loc']))}: {item['msg']}", file=sys.stderr)
-        return 2
+            refused(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
+        return REFUSED
     except (OSError, ValueError, yaml.YAMLError) as error:
-        print(f"voxfleet gateway: {error}", file=sys.stderr)
-        return 2
+        return refused(error)
     if not settings.worker_urls and settings.worker_secret is None and not settings.worker_secrets:
-        message = "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
-        print(f"voxfleet gateway: {message}", file=sys.stderr)
-        return 2
+        return refused(
+            "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
+        )
     if settings.watermark:
         try:
             networks()
         except WatermarkMissingError as error:
-            print(f"voxfleet gateway: watermark: {error}", file=sys.stderr)
-            return 2
+            return refused(f"watermark: {error}")
     try:
         open_aligner(settings.aligner)
     except AlignerMissingError as error:
-        print(f"voxfleet gateway: aligner: {error}", file=sys.stderr)
-        return 2
+        return refused(f"aligner: {error}")
     try:
         read_file(settings.lexicon_file)
     except ValueError as error:
-        print(f"voxfleet gateway: {error}", file=sys.stderr)
-        return 2
+        return refused(error)
     try:
         check_installed(settings)
     except TelemetryMissingError as error:
-        print(f"voxfleet gateway: otlp_endpoint: {error}", file=sys.stderr)
-        return 2
+        return refused(f"otlp_endpoint: {error}")
     return serve(settings)
+
+
+def refused(reason: object) -> int:
+    """Says why nothing is served, on one line; the exit status."""
+    print(f"voxfleet gateway: {' '.join(str(reason).split())}", file=sys.stderr)
+    return REFUSED
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
@@ -158,7 +174,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 
 def serve(settings: GatewaySettings) -> int:
-    """Listen and serve until a signal; 0, or 1 when the address cannot be used."""
+    """Listen and serve until a signal; the exit status, see `run`."""
     configure_logging(settings.log_level)
     raise_descriptor_limit()
     try:
@@ -167,12 +183,17 @@ def serve(settings: GatewaySettings) -> int:
         where = f"{settings.host}:{settings.port}"
         print(f"voxfleet gateway: cannot listen on {where}: {error.strerror}", file=sys.stderr)
         return 1
-    app = create_app(settings)
-    server = DrainingServer(server_config(settings, app), app.state.gateway)
+    try:
+        app = create_app(settings)
+    except DatabaseError as error:
+        return refused(f"database_url: {error}")
+    server = DrainingServer(server_config(settings, app), app)
     try:
         server.run(sockets)
     except KeyboardInterrupt:
         return 0
     except SystemExit:
         return 1
+    if server.refusal is not None:
+        return refused(server.refusal)
     return 0 if server.started else 1

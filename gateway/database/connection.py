@@ -47,7 +47,7 @@ class Database:
         """`url`: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME. Raises DatabaseError."""
         try:
             parsed = make_url(url)
-        except ArgumentError:
+        except (ArgumentError, ValueError):
             raise DatabaseError("not the URL of a database") from None
         backend = parsed.get_backend_name()
         if backend not in _DRIVERS:
@@ -59,14 +59,13 @@ class Database:
 
     async def open(self) -> None:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
-        if self._is_sqlite and self._url.database:
-            await asyncio.to_thread(_make_file, Path(self._url.database))
         options: dict[str, Any] = {"connect_args": {"timeout": _BUSY_SECONDS}} if self._is_sqlite else {}
         self._engine = create_async_engine(self._url, pool_pre_ping=not self._is_sqlite, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         try:
             if self._is_sqlite and self._url.database:
+                await asyncio.to_thread(_make_file, Path(self._url.database))
                 await asyncio.to_thread(_begin_journal, self._url.database)
             async with self._engine.begin() as connection:
                 await connection.run_sync(_migrate)

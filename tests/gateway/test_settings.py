@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,38 @@ def test_a_watermark_without_its_package_is_refused_before_anything_starts(
     monkeypatch.setenv("VOXFLEET_WATERMARK", "true")
     assert run(workers="http://127.0.0.1:9") == 2
     assert capsys.readouterr().err == "voxfleet gateway: watermark: the watermark needs its extra\n"
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("DATABASE_URL", "postgresql://u:hunter2@127.0.0.1:1/x", "127.0.0.1"),
+        ("DATABASE_URL", "postgresql://u:hunter2@127.0.0.1:port/x", "not the URL of a database"),
+        ("DATABASE_URL", "hunter2", "not the URL of a database"),
+        ("DATABASE_URL", "sqlite:///{folder}/garbage", "not a database"),
+        ("DATA_DIR", "{folder}/garbage", "garbage"),
+        ("WYOMING_PORT", "{taken}", "address already in use"),
+    ],
+)
+def test_what_keeps_a_gateway_from_starting_is_said_on_one_line(
+    variable: str,
+    value: str,
+    words: str,
+    taken_port: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "garbage").write_bytes(b"no database " * 1000)
+    monkeypatch.setattr("gateway.cli.configure_logging", lambda level: None)
+    monkeypatch.setenv("VOXFLEET_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv(f"VOXFLEET_{variable}", value.format(folder=tmp_path, taken=taken_port))
+    assert run(workers="http://127.0.0.1:9", host="127.0.0.1", port=0) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("voxfleet gateway: ") and words in line and "hunter2" not in line

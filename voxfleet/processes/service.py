@@ -142,10 +142,15 @@ class Service:
 
     async def _run_once(self) -> RunEnd:
         """Runs the child until it ends or must be ended, and returns why."""
+        last_line = ""
+
+        def on_line(line: str) -> None:
+            nonlocal last_line
+            last_line = line
+            self.observer.on_line(self, line)
+
         try:
-            child = await ChildProcess.start(
-                self.command, self.environment, lambda line: self.observer.on_line(self, line)
-            )
+            child = await ChildProcess.start(self.command, self.environment, on_line)
         except OSError as error:
             return RunEnd(f"cannot be started: {error}")
         self._child, self.pid = child, child.pid
@@ -158,7 +163,9 @@ class Service:
             exit_code = await exited
             if reason is not None:
                 return RunEnd(reason)
-            return RunEnd(describe_exit(exit_code), is_usage_error=exit_code == USAGE_EXIT_CODE)
+            if exit_code == USAGE_EXIT_CODE:
+                return RunEnd(f"{describe_exit(exit_code)}: {last_line}", is_usage_error=True)
+            return RunEnd(describe_exit(exit_code))
         finally:
             stopping.cancel()
             self._child, self.pid = None, None

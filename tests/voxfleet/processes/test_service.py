@@ -99,8 +99,8 @@ async def test_one_healthy_answer_clears_the_failed_starts(tmp_path: Path) -> No
 
 
 async def test_a_child_that_refuses_its_settings_is_hopeless_at_once() -> None:
-    async with running("raise SystemExit(2)", lambda: None) as (service, witness):
-        await witness.down.get()
+    async with running("print('no such port'); raise SystemExit(2)", lambda: None) as (service, witness):
+        assert (await witness.down.get())[0] == "exited with code 2: no such port"
         assert service.hopeless
 
 
