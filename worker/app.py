@@ -48,6 +48,10 @@ from worker.settings import WorkerSettings
 logger = structlog.get_logger(__name__)
 
 RETRY_AFTER_SECONDS = 1
+_SILENT_SECONDS = 10.0
+"""So long nothing of a body may come. Others wait meanwhile who send an adapter."""
+_BODY_SECONDS = 45.0
+"""Of a whole body; less than a gateway waits for its answer."""
 
 
 def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> FastAPI:
@@ -155,16 +159,23 @@ def _add_adapter_route(app: FastAPI, worker: Worker) -> None:
 
 
 async def _read_body(request: Request, max_bytes: int, param: str) -> bytes:
-    """The whole body. Raises WorkerError as soon as it is known to be larger than `max_bytes`."""
+    """The whole body. Raises WorkerError as soon as it is larger than `max_bytes`, or comes too slowly."""
     too_large = WorkerError(ErrorCode.TOO_LARGE, f"the body is larger than {max_bytes} bytes", param)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise too_large
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > max_bytes:
-            raise too_large
+    now = asyncio.get_running_loop().time
+    latest = now() + _BODY_SECONDS
+    try:
+        async with asyncio.timeout(_SILENT_SECONDS) as patience:
+            async for piece in request.stream():
+                body += piece
+                if len(body) > max_bytes:
+                    raise too_large
+                patience.reschedule(min(now() + _SILENT_SECONDS, latest))
+    except TimeoutError:
+        raise WorkerError(ErrorCode.SLOW_SENDER, "the body comes too slowly", param) from None
     return bytes(body)
 
 
@@ -173,7 +184,9 @@ def _add_error_handlers(app: FastAPI) -> None:
         status, detail = status_and_detail(error)
         if status == 500:
             logger.error("request failed", code=detail.code, error=type(error).__name__)
-        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else None
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else {}
+        if status == 408:
+            headers["Connection"] = "close"  # the rest of the body is not read
         return JSONResponse({"error": detail.model_dump()}, status, headers)
 
     async def respond_to_fields(request: Request, error: RequestValidationError) -> JSONResponse:

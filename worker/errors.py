@@ -21,6 +21,7 @@ _STATUS = {
     ErrorCode.DRAINING: 503,
     ErrorCode.WORKER_FAILED: 503,
     ErrorCode.SLOW_READER: 408,
+    ErrorCode.SLOW_SENDER: 408,
     ErrorCode.NOT_SUPERVISED: 409,
 }
 """HTTP status of a code; 500 for the others."""

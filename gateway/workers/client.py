@@ -42,6 +42,7 @@ from worker.protocol import (
     UNKNOWN_ADAPTER,
     AdapterDescription,
     EncodeResponse,
+    ErrorCode,
     ErrorDetail,
     ProtocolError,
     Start,
@@ -243,7 +244,7 @@ class WorkerClient:
             raise WorkerUnreachable("not a worker's answer") from error
         if detail.code in NO_SLOT:
             raise WorkerRefused(detail.message)
-        if detail.type == "invalid_request_error":
+        if detail.type == "invalid_request_error" and detail.code != ErrorCode.SLOW_SENDER:
             raise RequestRejected(detail)
         raise WorkerUnreachable(detail.message)
 

@@ -39,6 +39,7 @@ class ErrorCode(StrEnum):
     WORKER_FAILED = "worker_failed"
     ENGINE_FAILED = "engine_failed"
     SLOW_READER = "slow_reader"
+    SLOW_SENDER = "slow_sender"
     INTERNAL = "internal_error"
 
 
