@@ -105,6 +105,7 @@ export default {
   "error.worker_unreachable": "The worker does not answer.",
   "error.retry_budget": "Too many workers fail at the moment.",
   "error.slow_reader": "The audio was not read fast enough.",
+  "error.slow_sender": "What was sent to a worker came too slowly.",
   "error.slow_client": "The audio was not read fast enough. Your connection may be slow.",
   "error.body_timeout": "The upload took too long. Your connection may be slow.",
   "error.body_too_large": "This is larger than the gateway takes.",

@@ -102,6 +102,7 @@ export default {
   "error.worker_unreachable": "工作节点没有响应。",
   "error.retry_budget": "目前故障的工作节点过多。",
   "error.slow_reader": "音频读取过慢。",
+  "error.slow_sender": "发送到工作节点的数据过慢。",
   "error.slow_client": "音频读取过慢，您的网络可能较慢。",
   "error.body_timeout": "上传时间过长，您的网络可能较慢。",
   "error.body_too_large": "超出网关允许的大小。",
