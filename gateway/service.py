@@ -150,6 +150,17 @@ class Gateway:
         voice = voice or await self.voices.resolve(request.voice, tenant)
         return await self.adapters.adapted(voice, voice.fill_in(request), tenant)
 
+    async def check_speaker(self, request: TtsRequest, tenant: str) -> None:
+        """Raise what a clip is refused with for its voice, adapter or model, for what is spoken later.
+
+        No worker has to be up yet.
+        """
+        speaker = await self.speaker_of(request, tenant)
+        needed = speaker.requirement(speaker.fill_in(request).model)
+        problem = self.pool.why_unservable(needed)
+        if problem is not None and problem.status_code != 503:
+            raise problem
+
     @property
     def clients(self) -> dict[str, WorkerClient]:
         """The wire to each worker, by id."""

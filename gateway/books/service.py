@@ -19,6 +19,7 @@ from gateway.jobs import Jobs
 from gateway.jobs.files import ORPHAN_SECONDS
 from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat
+from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored
 from gateway.sessions.storage.files import remove_folder
@@ -196,7 +197,7 @@ class Books:
     async def _check_voices(self, voices: Iterable[str | None], owner: str) -> None:
         """Raise ApiError for the first that cannot be used."""
         for voice in sorted(filter(None, voices)):
-            await self._gateway.voices.resolve(voice, owner)
+            await self._gateway.check_speaker(TtsRequest(text="x", voice=voice), owner)
 
 
 def unknown_block(message: str = "the book has no such block", param: str = "block") -> ApiError:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gateway.audio.formats import AudioFormat
 from gateway.errors import ApiError
-from gateway.protocols.play import play
+from gateway.protocols.play import check_playable, play
 from gateway.requests import ClipRequest, check_limits
 from gateway.service import GatewayDep
 
@@ -81,8 +81,10 @@ class Links:
 async def make_link(order: LinkRequest, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A link to the clip, which is spoken whenever the link is opened."""
     check_limits(order, gateway.settings, whole=True)  # which fits into an address
+    check_playable(order)
     caller = gateway.callers.identify(request)
     caller.standing(order)
+    await gateway.check_speaker(order, caller.tenant)
     token, expires_at = Links(gateway.link_secret).make(order, caller.tenant)
     return {"url": f"{PATH}/{token}.{order.format}", "expires_at": round(expires_at, 3)}
 

@@ -38,14 +38,19 @@ async def play_clip(request: Request, gateway: GatewayDep) -> Response:
 
 async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: Caller) -> Response:
     """The clip as `caller`'s, for a player on any page; nothing is spoken for a HEAD."""
-    if order.timestamps != "none":
-        message = "timestamps: a player's address gives the file alone; use POST /tts"
-        raise ApiError(422, "invalid_value", message, param="timestamps")
+    check_playable(order)
     if request.method == "HEAD":
         return Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
     if order.stream:
         return SpeechResponse(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
     return await whole_clip(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
+
+
+def check_playable(order: ClipRequest) -> None:
+    """Raise ApiError 422 for what no player's address gives."""
+    if order.timestamps != "none":
+        message = "timestamps: a player's address gives the file alone; use POST /tts"
+        raise ApiError(422, "invalid_value", message, param="timestamps")
 
 
 def _order(request: Request) -> ClipRequest:

@@ -62,7 +62,7 @@ async def create_job(
     owner = owner_of(request, gateway)
     gateway.check_open()
     check_job(order, gateway.settings)
-    await gateway.speaker_of(order, owner)
+    await gateway.check_speaker(order, owner)
     job = await jobs.create(order, owner)
     response.headers["Location"] = f"{PATH}/{job.id}"
     return {"job": describe(job, owner)}

@@ -351,6 +351,20 @@ async def test_what_is_wrong_is_refused_by_name(tmp_path: Path) -> None:
         assert reader.book["version"] == 1
 
 
+async def test_voices_that_nobody_has_are_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        reader = await written(service, http)
+        answers = [
+            await http.post("/api/books", json={**BOOK, "voice": "nobody"}),
+            await http.post("/api/books", json={**BOOK, "blocks": [{"text": "A.", "voice": "nobody"}]}),
+            await http.patch(reader.path, json={"voice": "nobody"}),
+            await http.put(f"{reader.path}/blocks", json=reader.edited(1, voice="nobody")),
+        ]
+        for answer in answers:
+            error = check_error(answer, 404)
+            assert (error["code"], error["param"]) == ("unknown_voice", "voice")
+
+
 async def test_takes_are_bounded_by_number_and_bytes(tmp_path: Path) -> None:
     limits = {"max_block_takes": 2, "session_max_owner_gb": 1e-4, "working": False}
     async with running(tmp_path, reading_worker(), **limits) as service, service.at() as http:

@@ -108,7 +108,15 @@ async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: py
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
 
 
-async def test_a_voice_that_nobody_has_fails_the_job(tmp_path: Path) -> None:
-    async with running(tmp_path, reading_worker()) as service:
-        job_id = await service.post(voice="nobody", text="Hello.")
-        assert (await service.until(job_id, "failed"))["error"]["code"] == "unknown_voice"
+async def test_what_nobody_can_speak_is_refused_at_once(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker()) as service, service.at() as http:
+        for name in ("voice", "model", "adapter"):
+            answer = await http.post("/api/jobs", json={"text": "Hello.", name: "nobody"})
+            error = check_error(answer, 404)
+            assert (error["code"], error["param"]) == (f"unknown_{name}", name)
+        assert not await service.jobs.store.all_jobs()
+
+
+async def test_a_job_waits_for_workers_that_may_have_its_voice(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        await service.post(voice="nobody")

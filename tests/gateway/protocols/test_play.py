@@ -111,6 +111,23 @@ async def test_a_link_ends_and_cannot_be_made_up(fleet: GatewayProcess) -> None:
             check_error(await http.post("/tts/links", json={"text": TEXT, **wrong}), 422)
 
 
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"voice": "nobody"}, 404),
+        ({"model": "nobody"}, 404),
+        ({"adapter": "nobody"}, 404),
+        ({"timestamps": "word"}, 422),
+    ],
+)
+async def test_no_link_is_made_to_what_cannot_be_played(
+    fleet: GatewayProcess, fields: dict[str, Any], status: int
+) -> None:
+    async with fleet.http(headers=KEY) as http:
+        refused = await http.post("/tts/links", json={"text": TEXT, **fields})
+    assert check_error(refused, status)["param"] == next(iter(fields))
+
+
 def test_a_link_is_of_its_time_and_of_its_secret() -> None:
     now = 1000.0
     links = Links(b"secret", lambda: now)
