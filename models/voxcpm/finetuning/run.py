@@ -36,6 +36,8 @@ from models.voxcpm.training.stages.progress import write_atomically
 
 LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
 MOST_FILES_TOLD = 50
+STATE = "state.pt"
+"""What was learnt so far, in the folder of work."""
 STRENGTH = 0.5
 """Of what language models and DiT learnt, where the decoder learnt the sound: more words come right."""
 Report = Callable[[dict[str, Any]], None]
@@ -111,7 +113,7 @@ def _train(
                 note("sampled", folder=folder.name, clips=samples.speak(folder, folder / "samples"))
 
         threads = None if options.threads else ThreadChoice(available_cpus())
-        state = work / "state.pt"
+        state = work / STATE
         trainer = Trainer(
             checkpoint, trainee, material, schedule, state, note, keep, stopping, threads, learner
         )
@@ -172,26 +174,27 @@ def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, decoder: DecoderL
 
 
 def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
-    """A run goes on only with what it began with."""
+    """A run that learnt something goes on only with what it began with."""
     what = asdict(options) | {"device": "", "threads": 0}
     what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     file = work / "run.json"
-    if not file.is_file():
-        told = {"digest": digest, "options": asdict(options)}
-        write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
-    elif _digest_of(file) != digest:
+    if _digest_of(file) == digest:
+        return
+    if (work / STATE).exists():
         raise OtherRunError(
             f"{work.parent.name} holds a run with other recordings or options; choose another name, or "
             "remove it"
         )
+    told = {"digest": digest, "options": asdict(options)}
+    write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
 
 
 def _digest_of(file: Path) -> str | None:
-    """Of what a run began with; None where the file was cut, so that nobody knows."""
+    """Of what a run began with; None where there was none, or the file was cut, so that nobody knows."""
     try:
         return json.loads(file.read_text()).get("digest")
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return None
 
 

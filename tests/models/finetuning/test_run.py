@@ -11,7 +11,7 @@ import pytest
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError
 from models.voxcpm.finetuning.options import FinetuneOptions
-from models.voxcpm.finetuning.run import OtherRunError, finetune
+from models.voxcpm.finetuning.run import STATE, OtherRunError, finetune
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +39,28 @@ def begin(data: Path, **options: Any) -> Path:
     return out
 
 
-def test_other_options_are_refused_in_the_journal_too(data: Path) -> None:
+def learn(data: Path) -> Path:
+    """A run that has something to lose."""
     out = begin(data)
+    (out / "work" / STATE).touch()
+    return out
+
+
+def test_other_options_are_refused_in_the_journal_too(data: Path) -> None:
+    out = learn(data)
     with pytest.raises(OtherRunError, match="anna holds a run with other recordings or options"):
         begin(data, base="/other")
     [refused] = journal(out)
     assert (refused["state"], refused["outdated"]) == ("refused", True)
     assert str(data.parent) not in refused["message"]
     assert begin(data, device="cpu", threads=1) == out
+
+
+def test_a_run_that_learnt_nothing_begins_anew_with_other_recordings_and_options(data: Path) -> None:
+    began = json.loads((begin(data) / "work" / "run.json").read_text())
+    (data / "1.txt").write_text("Hello again.")
+    told = json.loads((begin(data, rank=4) / "work" / "run.json").read_text())
+    assert told["digest"] != began["digest"] and told["options"]["rank"] == 4
 
 
 def test_recordings_that_are_not_there_are_refused_in_the_journal(data: Path) -> None:
@@ -78,7 +92,7 @@ def test_a_run_that_was_killed_at_its_first_line_goes_on(data: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", '{"digest": "12'])
 def test_a_run_that_nobody_knows_the_beginning_of_is_another_one(data: Path, content: str) -> None:
-    out = begin(data)
+    out = learn(data)
     (out / "work" / "run.json").write_text(content)
     with pytest.raises(OtherRunError):
         begin(data)
