@@ -17,6 +17,8 @@ AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff", ".aif")
 MOST_RECORDINGS = 50_000
 MANIFESTS = ("train.jsonl", "metadata.jsonl", "manifest.jsonl")
 LJSPEECH = "metadata.csv"
+RUN_FILE = "work/run.json"
+"""In the folder of a run: what that began with."""
 
 
 class DatasetError(ValueError):
@@ -95,7 +97,12 @@ def _from_ljspeech(table: Path) -> Iterator[Recording]:
 
 
 def _from_pairs(folder: Path) -> Iterator[Recording]:
-    audio = sorted(file for file in folder.rglob("*") if file.suffix.lower() in AUDIO_SUFFIXES)
+    runs = {file.parents[1] for file in folder.rglob(RUN_FILE)}  # they hold samples, with their texts
+    audio = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in AUDIO_SUFFIXES and runs.isdisjoint(file.parents)
+    )
     without = [file for file in audio if not file.with_suffix(".txt").is_file()]
     if without:
         raise DatasetError(

@@ -25,7 +25,7 @@ from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
 from models.voxcpm.finetuning.corpus import Material, encode, examine, examine_together
-from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.dataset import RUN_FILE, DatasetError, Recording, read_dataset
 from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.options import FinetuneOptions
 from models.voxcpm.finetuning.samples import Samples
@@ -77,7 +77,8 @@ def finetune(
     note = _Journal(work / "progress.jsonl", report)
     with _threads(options.threads or available_cpus()), _refusal_noted(note):
         recordings = read_dataset(data)
-        _claim(work, recordings, options)
+        _check_apart(out, data, recordings)
+        _claim(out, recordings, options)
         return _train(recordings, out, options, note, normalise, stopping)
 
 
@@ -173,18 +174,26 @@ def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, decoder: DecoderL
     return AdapterTrainee(checkpoint, options.rank, alpha, options.seed, strength, decoder)
 
 
-def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
+def _check_apart(out: Path, data: Path, recordings: list[Recording]) -> None:
+    """What a run writes among its recordings is not mistaken for them, nor they for what it wrote."""
+    folder = out.resolve()
+    if folder.is_relative_to(data.resolve()) and any(
+        folder in item.audio.resolve().parents for item in recordings
+    ):
+        raise DatasetError(f"{out.name} holds recordings; choose another name")
+
+
+def _claim(out: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
     """A run that learnt something goes on only with what it began with."""
     what = asdict(options) | {"device": "", "threads": 0}
     what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    file = work / "run.json"
+    file = out / RUN_FILE
     if _digest_of(file) == digest:
         return
-    if (work / STATE).exists():
+    if (file.parent / STATE).exists():
         raise OtherRunError(
-            f"{work.parent.name} holds a run with other recordings or options; choose another name, or "
-            "remove it"
+            f"{out.name} holds a run with other recordings or options; choose another name, or remove it"
         )
     told = {"digest": digest, "options": asdict(options)}
     write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.dataset import RUN_FILE, DatasetError, Recording, read_dataset
 
 
 def touch(*files: Path) -> None:
@@ -24,6 +24,15 @@ def test_a_transcript_may_stand_beside_each_recording(tmp_path: Path) -> None:
     assert found == [
         Recording(tmp_path / "b.flac", "Good morning."), Recording(tmp_path / "deep" / "a.wav", "Hello.")
     ]  # fmt: skip
+
+
+def test_samples_of_a_run_among_the_recordings_are_none_of_them(tmp_path: Path) -> None:
+    for folder in (".", "anna/samples", "anna/step_0000100/samples", "more"):
+        touch(tmp_path / folder / "1.wav")
+        (tmp_path / folder / "1.txt").write_text("Hello.")
+    touch(tmp_path / "anna" / RUN_FILE)
+    found = [recording.audio for recording in read_dataset(tmp_path)]
+    assert found == [tmp_path / "1.wav", tmp_path / "more" / "1.wav"]
 
 
 def test_the_packages_manifest_names_files_beside_it(tmp_path: Path) -> None:

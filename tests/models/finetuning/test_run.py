@@ -63,6 +63,13 @@ def test_a_run_that_learnt_nothing_begins_anew_with_other_recordings_and_options
     assert told["digest"] != began["digest"] and told["options"]["rank"] == 4
 
 
+def test_a_run_is_not_written_into_a_folder_of_its_recordings(data: Path) -> None:
+    with pytest.raises(DatasetError, match="recordings holds recordings"):
+        finetune(data, data, FinetuneOptions(), lambda event: None)
+    for out in (data / "anna", data.parent):
+        finetune(data, out, FinetuneOptions(), lambda event: None)
+
+
 def test_recordings_that_are_not_there_are_refused_in_the_journal(data: Path) -> None:
     (data / "train.jsonl").write_text(json.dumps({"audio": "gone.wav", "text": "Hello."}))
     with pytest.raises(DatasetError):
