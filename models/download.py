@@ -14,9 +14,12 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from models.config_fields import ConfigError
+
+if TYPE_CHECKING:
+    from huggingface_hub import ModelInfo
 
 PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
@@ -33,9 +36,8 @@ def fetch(model: str, cache: Path | None = None, endpoint: str | None = None) ->
     """Directory of a repository `owner/name[@revision]`, downloaded and compared.
 
     `cache` and `endpoint` are those of huggingface_hub unless given. Raises ConfigError where a file is not
-    what the hub announces, and huggingface_hub's errors where it cannot be had.
+    what the hub announces, or cannot be had.
     """
-    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
 
     match = REPOSITORY.fullmatch(model)
@@ -46,19 +48,28 @@ def fetch(model: str, cache: Path | None = None, endpoint: str | None = None) ->
     kept = _kept_snapshot(cache, name, revision)
     if kept is not None:
         return kept
-    hub = HfApi(endpoint=endpoint)
-    announced = hub.model_info(name, revision=revision, files_metadata=True)
-    directory = Path(
-        snapshot_download(
-            name, revision=announced.sha, cache_dir=cache, endpoint=endpoint, allow_patterns=PATTERNS
-        )
-    )
+    try:
+        announced, directory = _download(name, revision, cache, endpoint)
+    except Exception as error:  # of the hub, of what it is asked with, of the disk
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{model} cannot be downloaded: {reason}") from error
     for file in announced.siblings or []:
         _compare(directory / file.rfilename, file)
     (directory / VERIFIED).touch()
     if revision is None:
         _pin_file(cache, name).write_text(directory.name, encoding="ascii")
     return directory
+
+
+def _download(name: str, revision: str | None, cache: Path, endpoint: str | None) -> tuple[ModelInfo, Path]:
+    """What the hub announces, and where it is now."""
+    from huggingface_hub import HfApi, snapshot_download
+
+    announced = HfApi(endpoint=endpoint).model_info(name, revision=revision, files_metadata=True)
+    directory = snapshot_download(
+        name, revision=announced.sha, cache_dir=cache, endpoint=endpoint, allow_patterns=PATTERNS
+    )
+    return announced, Path(directory)
 
 
 def _repository_folder(cache: Path, name: str) -> Path:

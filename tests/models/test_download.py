@@ -116,6 +116,12 @@ def test_a_file_with_another_sum_is_refused_every_time(
             fetch(NAME, tmp_path, hub.url)
 
 
+def test_a_hub_that_cannot_be_asked_is_said(tmp_path: Path) -> None:
+    for revision in ("", "@main"):
+        with pytest.raises(ConfigError, match=f"{NAME}{revision} cannot be downloaded: .*refused"):
+            fetch(NAME + revision, tmp_path, "http://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
