@@ -9,12 +9,14 @@ handlers that `install_error_handlers` adds map it, FastAPI's own validation err
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import Discriminator, Tag
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
@@ -28,6 +30,12 @@ _VALIDATION_CODES = {
     "missing": "missing_field",
     "json_invalid": "invalid_json",
 }
+_LENGTH = re.compile(r"Value should have (at (?:least|most) \d+) item(s?) after validation, not \d+")
+"""What pydantic says of a string whose characters were checked before its length."""
+LIST, NO_LIST = Tag("(list)"), Tag("(no list)")
+BY_LIST = Discriminator(lambda value: (LIST if isinstance(value, list) else NO_LIST).tag)
+"""Of a field that may be a list or something else: what is wrong is told of the one that was given."""
+_BRANCHES = (LIST.tag, NO_LIST.tag)
 
 
 class ApiError(HTTPException):
@@ -87,7 +95,7 @@ def from_validation(errors: list[Any]) -> ApiError:
     """The first of pydantic's errors as an ApiError whose `param` is the name of the field."""
     first = errors[0]
     kind = first["type"]
-    fields = [str(part) for part in first["loc"] if part != "body"]
+    fields = [str(part) for part in first["loc"] if part not in _BRANCHES]
     code = _VALIDATION_CODES.get(kind, "invalid_value")
     if code == "invalid_json":
         reason = first.get("ctx", {}).get("error", first["msg"])
@@ -98,7 +106,7 @@ def from_validation(errors: list[Any]) -> ApiError:
             return ApiError(422, cause.code, str(cause), param=cause.param)
         return ApiError(422, "invalid_body", "the body must be a JSON object, sent as application/json")
     param = ".".join(fields)[:_LONGEST_ECHO]
-    message = first["msg"].removeprefix("Value error, ")
+    message = _LENGTH.sub(r"String should have \1 character\2", first["msg"].removeprefix("Value error, "))
     if code == "unknown_field":
         return ApiError(422, code, f"unknown field: {param}", param=param)
     return ApiError(422, code, f"{param}: {message}", param=param)
@@ -147,7 +155,10 @@ async def _answer_http_error(
 
 
 async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-    return error_response(from_validation(list(error.errors())), request.scope)
+    errors = [
+        {**each, "loc": each["loc"][1:]} for each in error.errors()
+    ]  # the first says where: body, query
+    return error_response(from_validation(errors), request.scope)
 
 
 def install_error_handlers(app: FastAPI, lost_page: LostPage = _no_page) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gateway.audio.formats import AudioFormat
-from gateway.errors import ApiError, FieldError
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError
 from gateway.jobs.chapters import MOST_CHAPTERS, MOST_TITLE_CHARACTERS, Chapter, find_chapters
 from gateway.requests import SaidRequest, Text, TtsRequest, check_limits
 from gateway.settings import GatewaySettings
@@ -35,12 +35,14 @@ class ChapterStart(BaseModel):
 class JobRequest(SaidRequest):
     """A clip that is fetched when it is done; `format` is the one of its result, if no other is asked for."""
 
-    format: AudioFormat | Literal["m4b"] = "mp3"
+    format: Literal[AudioFormat, "m4b"] = "mp3"
     title: Annotated[Line, Field(max_length=160)] = ""
     """The first words of the text when empty."""
-    chapters: Literal["auto", "none"] | Annotated[list[ChapterStart], Field(max_length=MOST_CHAPTERS)] = (
-        "auto"
-    )
+    chapters: Annotated[
+        Annotated[Literal["auto", "none"], NO_LIST]
+        | Annotated[list[ChapterStart], Field(max_length=MOST_CHAPTERS), LIST],
+        BY_LIST,
+    ] = "auto"
     """auto: by the headings of the text."""
 
     @model_validator(mode="after")

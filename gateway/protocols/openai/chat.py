@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from gateway.errors import ApiError, FieldError
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
 from gateway.protocols.openai.errors import adapter_is_in_model
@@ -63,7 +63,9 @@ class Message(Lenient):
     """One turn."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: Text | Annotated[list[TextPart], Field(max_length=256)] = ""
+    content: Annotated[
+        Annotated[Text, NO_LIST] | Annotated[list[TextPart], Field(max_length=256), LIST], BY_LIST
+    ] = ""
 
     @property
     def text(self) -> str:

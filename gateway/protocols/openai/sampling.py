@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gateway.answers.order import AnswerOrder, seed_of_choice
-from gateway.errors import ApiError
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Name, Text, random_seed
@@ -21,6 +21,7 @@ _PLAIN = (
 _MAX_SEED = 2**63 - 1
 _TOKEN_BITS = 31
 StopString = Annotated[Text, Field(min_length=1, max_length=MOST_STOP_CHARACTERS)]
+StopStrings = Annotated[list[StopString], Field(max_length=MOST_STOP_STRINGS)]
 TokenCount = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 
 
@@ -70,7 +71,7 @@ class SamplingFields(Lenient):
     """Divides the scores of tokens that prompt or answer have already."""
     logit_bias: Annotated[dict[str, float], Field(max_length=1024)] | None = None
     """Token ids, and what is added to their scores, from -100 to 100."""
-    stop: StopString | Annotated[list[StopString], Field(max_length=MOST_STOP_STRINGS)] | None = None
+    stop: Annotated[Annotated[StopString, NO_LIST] | Annotated[StopStrings, LIST], BY_LIST] | None = None
     """Strings that end an answer and are no part of it."""
     stop_token_ids: Annotated[list[int], Field(max_length=256)] = Field(default_factory=list)
     """Tokens that do so."""

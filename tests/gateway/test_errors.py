@@ -1,0 +1,73 @@
+"""Every error has the one shape, and the name of the field is the client's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, Query
+from pydantic import ValidationError
+
+from gateway.errors import from_validation, install_error_handlers
+from gateway.protocols.openai.chat import ChatRequest
+from gateway.requests import ClipRequest
+
+app = FastAPI()
+install_error_handlers(app)
+
+
+@app.post("/clips/{index}")
+async def clips(index: int, order: ClipRequest, limit: Annotated[int, Query(ge=1)] = 1) -> None:
+    """A route with fields in its path, query and body."""
+
+
+async def ask(path: str, **options: Any) -> dict[str, Any]:
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as http:
+        answer = await http.post(path, **options)
+    return {"status": answer.status_code, **answer.json()["error"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/clips/one", {"text": "hi"}, "index"),
+        ("/clips/1?limit=0", {"text": "hi"}, "limit"),
+        ("/clips/1", {"text": "hi", "speed": 9}, "speed"),
+        ("/clips/1", {"text": "hi", "body": 1}, "body"),
+        ("/clips/1", {"text": "hi", "query": 1}, "query"),
+    ],
+)
+async def test_a_field_is_called_what_its_client_calls_it(path: str, body: Any, param: str) -> None:
+    error = await ask(path, json=body)
+    assert (error["status"], error["param"]) == (422, param)
+    assert param in error["message"] and "query." not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"voice": ""}, "voice: String should have at least 1 character"),
+        ({"voice": "a" * 129}, "voice: String should have at most 128 characters"),
+        ({"adapter": "a" * 129}, "adapter: String should have at most 128 characters"),
+        ({"language": "a" * 17}, "language: String should have at most 16 characters"),
+    ],
+)
+async def test_the_length_of_a_text_is_told_in_characters(fields: dict[str, Any], message: str) -> None:
+    assert (await ask("/clips/1", json={"text": "hi", **fields}))["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"stop": ""}, "stop"),
+        ({"stop": ["a", ""]}, "stop.1"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages.0.content"),
+        ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "messages.0.content.0.type"),
+    ],
+)
+def test_no_kind_of_a_field_is_a_part_of_its_name(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ChatRequest.model_validate({"messages": [{"role": "user", "content": "hi"}], **fields})
+    assert from_validation(refused.value.errors()).param == param
