@@ -72,18 +72,22 @@ class ContentFiles:
         """Write a file whole or not at all, as long as the disk has room. Raises OSError."""
         if self._disk is not None:
             self._disk.check()
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that whoever opens it sees all of it, also after a crash. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write a file so that whoever opens it sees all of it, also after a crash. Raises OSError.
+
+    `durable`: also after a power failure, at the price of waiting for the disk.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -65,8 +65,20 @@ async def session_words(folder: Path, aligner: Aligner | None) -> SessionWords:
         utterance["words"] = found
     if learnt:
         with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
-            await asyncio.to_thread(files.write_json, folder / files.TIMELINE, timeline, durable=False)
+            await asyncio.to_thread(_keep, folder, timeline)
     return _together(timeline["utterances"])
+
+
+def _keep(folder: Path, timeline: dict[str, Any]) -> None:
+    """With what others have heard meanwhile. Blocks. Raises OSError."""
+    with files.changing(folder):
+        for utterance, kept in zip(timeline["utterances"], read_timeline(folder)["utterances"], strict=False):
+            found: list[dict[str, Any]] = []
+            for part in utterance["parts"]:
+                words = words_of(part, utterance)
+                found += words_of(part, kept) if any(word["estimated"] for word in words) else words
+            utterance["words"] = found
+        files.write_json(folder / files.TIMELINE, timeline, durable=False)
 
 
 def _together(utterances: Sequence[dict[str, Any]]) -> SessionWords:

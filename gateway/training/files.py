@@ -89,7 +89,9 @@ class TrainingFiles:
     def add_recording(self, recording_id: str, wav: bytes, disk: Disk) -> int:
         """Write one more; how much disk space the training takes then."""
         disk.check()
-        write_atomically(self.recording(recording_id), wav)
+        path = self.recording(recording_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, wav)
         return self.size_bytes()
 
     def remove_recording(self, recording_id: str) -> None:

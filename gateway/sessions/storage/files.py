@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway.content_files import write_atomically
 from gateway.sessions.storage.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
 
 META = "meta.json"
@@ -61,22 +62,20 @@ def utterance_files(folder: Path) -> list[Path]:
 
 
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
-    """Replace a file in one step: readers see the old or the new one, also after a crash.
+    """Replace a file in one step; see `write_atomically`."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    write_atomically(path, content, durable=durable)
 
-    `durable`: also after a power failure, at the price of waiting for the disk.
-    """
-    temporary = path.with_name(f"{path.name}.tmp")
+
+@contextlib.contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """Change a session that has ended, alone among all processes. Raises FileNotFoundError for none."""
+    descriptor = os.open(folder / META, os.O_RDWR | os.O_CLOEXEC)  # the same file from the session's end on
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(value, file, ensure_ascii=False, separators=(",", ":"))
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.service import Gateway
-from gateway.sessions.storage.files import utterance_file
+from gateway.sessions.storage.files import remove_folder, utterance_file
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.words import session_words
+from gateway.timing.alignment import Heard
 from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Timed, Times
@@ -94,3 +97,42 @@ async def test_every_format_has_the_words(tmp_path: Path) -> None:
     assert files["vtt"].startswith("WEBVTT\n\n00:00:00.300 --> 00:00:01.300\nOne two three.\n")
     told = json.loads(files["json"])
     assert (told["source"], told["words"][3]["text"], told["cues"][1]["start"]) == ("estimated", "Four", 15)
+
+
+class Selective(FakeAligner):
+    """Hears a part with one of its words, and refuses others."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(seconds_each=0.3)
+        self._word = word
+
+    async def align(self, pcm: bytes, sample_rate: int, pieces: Sequence[str], language: str) -> Heard:
+        self.refusal = "" if any(self._word in piece for piece in pieces) else "busy"
+        return await super().align(pcm, sample_rate, pieces, language)
+
+
+async def test_what_two_hear_at_once_is_kept_of_both(tmp_path: Path) -> None:
+    first, second, third = Selective("two"), Selective("Four"), FakeAligner()
+    first.may_answer.clear()
+    async with recording_gateway(tmp_path) as gateway:
+        folder = await record(gateway)
+        slow = asyncio.create_task(session_words(folder, first))
+        await first.was_asked(1)
+        assert (await session_words(folder, second)).source == "mixed"
+        first.may_answer.set()
+        assert (await slow).source == "aligned"
+        assert (await session_words(folder, third)).source == "aligned"
+    assert not third.asked
+
+
+async def test_words_of_a_session_that_is_deleted_meanwhile_bring_no_file_back(tmp_path: Path) -> None:
+    aligner = FakeAligner(seconds_each=0.3)
+    aligner.may_answer.clear()
+    async with recording_gateway(tmp_path) as gateway:
+        folder = await record(gateway)
+        asked = asyncio.create_task(session_words(folder, aligner))
+        await aligner.was_asked(1)
+        remove_folder(folder)
+        aligner.may_answer.set()
+        assert len((await asked).words) == 5
+        assert not folder.exists()
