@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NO_CUDA = "PyTorch sees no CUDA device here"
+
 
 class RequestError(ValueError):
     """A bad or impossible request.

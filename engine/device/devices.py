@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 import torch
 
-from engine.errors import DeviceLostError
+from engine.errors import NO_CUDA, DeviceLostError, OptionsError
 
 
 def on_device(device: torch.device) -> AbstractContextManager[object]:
@@ -39,10 +39,15 @@ def check_device(device: torch.device) -> None:
 
 
 def select_device(device: str) -> torch.device:
-    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one."""
+    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one.
+
+    Raises OptionsError for CUDA where there is none.
+    """
     if device == "auto":
         device = "cuda:0" if torch.cuda.is_available() else "cpu"
     chosen = torch.device(device)
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise OptionsError(f"device {device}, but {NO_CUDA}")
     if chosen.type == "cuda" and chosen.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return chosen

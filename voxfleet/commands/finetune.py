@@ -63,6 +63,7 @@ def finetune(
     from models.voxcpm.finetuning.dataset import DatasetError
     from models.voxcpm.finetuning.options import FinetuneOptions
     from models.voxcpm.finetuning.run import finetune as train
+    from voxfleet.processes.devices import DeviceError, ensure_present
 
     if not name or Path(name).name != name:
         fail("--name is the name of a folder, without / in it", 2)
@@ -86,11 +87,12 @@ def finetune(
     except ValueError as error:
         fail(error, 2)
     try:
+        ensure_present(device.value)
         with stopped_by_signals() as stopped:
             result = train(
                 data, out / name, options, tell, lambda text: normalise(text).text, lambda: bool(stopped)
             )
-    except (DatasetError, ConfigError, EngineError, OSError) as error:
+    except (DeviceError, DatasetError, ConfigError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing
     if stopped:

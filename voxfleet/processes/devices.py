@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.errors import NO_CUDA
+
 COUNT_TIMEOUT_SECONDS = 120.0
 SHARING_VARIABLE = "VOXFLEET_WORKER_WORKERS_ON_MACHINE"
 RANKS_VARIABLE = "VOXFLEET_WORKER_TENSOR_PARALLEL_SIZE"
-NO_GPU = "--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)"
+NO_GPU = f"--device cuda, but {NO_CUDA} (`voxfleet doctor` says more)"
 
 
 class DeviceError(RuntimeError):

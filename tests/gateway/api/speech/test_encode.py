@@ -64,6 +64,7 @@ REFUSED = [
     (b"", "mp3", "invalid_audio"),
     (b"ID3" + bytes(2000), "mp3", "invalid_audio"),
     (WAV[:-2], "mp3", "invalid_audio"),
+    (wav_header(RATE, 101, noted=False) + bytes(102), "mp3", "invalid_audio"),
     (wav_header(RATE, 4, noted=False, samples="f32") + bytes(4), "flac", "invalid_audio"),
     (wav_header(96_000, 4, noted=False) + bytes(4), "flac", "invalid_audio"),
     (WAV, "exe", "invalid_value"),
