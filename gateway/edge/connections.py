@@ -4,6 +4,7 @@
   header a minute, one that goes silent in the middle. Between two requests uvicorn's keep-alive bound holds.
 * One whose body takes too long is cut, and one that goes on sending a body after its answer.
 * One that is one too many (`crowd.py`) is answered 503 and closed.
+* One whose address is too long is answered 414 (`refusals.py`).
 * One that sends header lines, or lines after its body, without end is cut: they would be kept in memory.
 * A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike; so
   is one that is gone without a word (`keepalive.py`), and what waits behind an answer is bounded
@@ -17,7 +18,6 @@ Cut means aborted: a polite close would wait for the very client that does not a
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,7 +31,7 @@ from gateway.edge.crowd import Crowd
 from gateway.edge.keepalive import notice_vanishing
 from gateway.edge.memory import LargeBytes
 from gateway.edge.paths import at_path
-from gateway.edge.pipelining import PipeliningProtocol
+from gateway.edge.refusals import RefusingProtocol
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol, Deadline
@@ -42,23 +42,12 @@ _TEXT_PATHS = (LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "
 
 _LONGEST_HEAD = 1 << 16
 """Bytes of header lines; as many as fit into one read of the socket may be more."""
-
-
 _FRAGMENT_BYTES = 64
 """What a fragment of a message takes beside its content."""
 _REFUSED_SECONDS = 2.0
 """How long a connection that is one too many may take to say anything, and hear why it is refused."""
 _LATE_BODY_SECONDS = 2.0
 """How long a body may go on after it was answered, or was due."""
-
-
-def raw_response(error: ApiError) -> bytes:
-    """The error as the bytes of a response after which the connection is closed."""
-    body = json.dumps(error.to_dict()).encode()
-    head = [f"HTTP/1.1 {error.status_code} {error.code}"]
-    head += [f"{name}: {value}" for name, value in (error.headers or {}).items()]
-    head += ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
-    return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
 class MessageRate:
@@ -110,7 +99,7 @@ class BoundedFlow(FlowControl):
             self._resumed = None
 
 
-class BoundedHttpProtocol(PipeliningProtocol):
+class BoundedHttpProtocol(RefusingProtocol):
     """HTTP/1.1; subclasses name the seconds."""
 
     head_seconds: float
@@ -119,8 +108,6 @@ class BoundedHttpProtocol(PipeliningProtocol):
     body_seconds_at: Mapping[str, float]
     """By path, where others hold."""
     crowd: Crowd
-    _head_bytes = 0
-    """Since the last of a head, of a body or of a message was received."""
     _body: Deadline | None = None
     """While a body is due."""
 
@@ -147,17 +134,10 @@ class BoundedHttpProtocol(PipeliningProtocol):
         if self._head_bytes > _LONGEST_HEAD:
             self.transport.abort()
 
-    def send_400_response(self, msg: str) -> None:
-        """uvicorn's way out for what is no HTTP."""
-        self._refuse(ApiError(400, "bad_request", "this is no HTTP/1.1 request"))
-
-    def _refuse(self, error: ApiError) -> None:
-        if not self.transport.is_closing():
-            self.transport.write(raw_response(error))
-            self.transport.close()
-
     def handle_websocket_upgrade(self) -> None:
         self._end_body()
+        if self._deaf:
+            return
         if self._answering:
             super().handle_websocket_upgrade()
             return
