@@ -101,6 +101,8 @@ def _header_of(beginning: bytes) -> bytes:
     try:
         header = read_header(beginning[:MAX_HEADER_BYTES])
         check_plain(header)
+        if (size := header_data_bytes(header)) % 2 and size != UNKNOWN_BYTES:
+            raise ValueError("the last sample is cut off")
     except ValueError as error:
         raise ApiError(422, "invalid_audio", f"a WAV file of mono 16 bit PCM is needed: {error}") from None
     if not _RATES[0] <= header_sample_rate(header) <= _RATES[1]:
