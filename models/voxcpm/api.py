@@ -161,7 +161,7 @@ class VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
 
         `options` are those of `models.voxcpm.loading.load_engine`. Raises ConfigError or
-        engine.errors.WeightError naming what is wrong with the checkpoint.
+        engine.errors.WeightError naming what is wrong with the checkpoint, and OptionsError with an option.
         """
         return cls(load_engine(model, device, max_num_seqs, progress, **options))
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from engine.device import devices
-from engine.errors import DeviceLostError
+from engine.errors import DeviceLostError, OptionsError
 from engine.kernels import launch
 
 ROOT = Path(__file__).parents[3]
@@ -114,3 +114,11 @@ def test_a_device_that_cannot_is_lost_and_one_without_memory_is_not(monkeypatch:
         DeviceLostError, match=r"cpu computes no more: CUDA error: an illegal .* encountered$"
     ):
         devices.check_device(torch.device("cpu"))
+
+
+def test_cuda_where_there_is_none_is_a_wrong_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for device in ("cuda", "cuda:1"):
+        with pytest.raises(OptionsError, match=f"device {device}, but PyTorch sees no CUDA device here"):
+            devices.select_device(device)
+    assert devices.select_device("auto") == torch.device("cpu")

@@ -51,11 +51,15 @@ def test_a_folder_of_recordings_becomes_an_adapter(tmp_path: Path) -> None:
     ("arguments", "status", "reason"),
     [
         (["--name", "anna"], 1, "no recording with a transcript"),
+        (["--name", "anna", "--device", "cuda"], 1, "sees no CUDA device here"),
         (["--name", "a/b"], 2, "without / in it"),
         (["--name", "anna", "--rank", "200"], 2, "rank must be between 1 and 128"),
     ],
 )
-def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], status: int, reason: str) -> None:
+def test_what_cannot_be_done_is_said(
+    tmp_path: Path, arguments: list[str], status: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("voxfleet.processes.devices.visible_gpus", list)
     (tmp_path / "data").mkdir()
     result = CliRunner().invoke(app, ["finetune", str(tmp_path / "data"), "--out", str(tmp_path), *arguments])
     assert result.exit_code == status and reason in result.stderr
