@@ -9,6 +9,7 @@ from models.lora.adapter import MAX_RANK
 
 Method = Literal["lora", "full"]
 MOST_STEPS = 100_000
+MOST_THREADS, MOST_SEED = 1024, 2**32 - 1
 LEARNING_RATES: dict[Method, float] = {"lora": 1e-3, "full": 1e-4}
 BATCH_POSITIONS = 1024
 DEFAULT_STEPS = 600
@@ -42,10 +43,17 @@ class FinetuneOptions:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
-        bounds = {"rank": (1, MAX_RANK), "steps": (1, MOST_STEPS), "batch_positions": (256, 65536)}
+        bounds = {
+            "rank": (1, MAX_RANK),
+            "steps": (1, MOST_STEPS),
+            "batch_positions": (256, 65536),
+            "threads": (1, MOST_THREADS),
+            "seed": (0, MOST_SEED),
+        }
         for name, (low, high) in bounds.items():
-            if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise ValueError(f"{name} must be between {low} and {high}, got {value}")
         if self.strength is not None and not 0 < self.strength <= 1:
             raise ValueError(f"strength must be above 0 and at most 1, got {self.strength}")
         if self.learning_rate is not None and not 0 < self.learning_rate <= 0.1:

@@ -177,6 +177,9 @@ def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path
         ({"learning_rate": 2.0}, "learning_rate"),
         ({"batch_positions": 8}, "batch_positions"),
         ({"steps": 0}, "steps"),
+        ({"threads": -1}, "threads must be between 1 and 1024"),
+        ({"threads": 0}, "threads must be between 1 and 1024"),
+        ({"seed": -1}, "seed must be between 0 and 4294967295"),
     ],
 )
 def test_options_out_of_range_are_named(change: dict[str, Any], reason: str) -> None:
