@@ -36,6 +36,7 @@ from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import WorkerPool
+from gateway.slots.requirement import Requirement
 from gateway.streams.resume_token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
 from gateway.streams.succession import Successions
@@ -160,6 +161,15 @@ class Gateway:
         problem = self.pool.why_unservable(needed)
         if problem is not None and problem.status_code != 503:
             raise problem
+        self.check_shortest(request, needed)
+
+    def check_shortest(self, request: TtsRequest, needed: Requirement) -> None:
+        """Raise ApiError for a `max_seconds` in which no model that may speak the request says anything."""
+        models = self.pool.models_for(needed)
+        least = min((model.patch_seconds for model in models), default=0.0)
+        if request.max_seconds is not None and request.max_seconds * request.speed < least:
+            message = f"max_seconds is at least {least / request.speed:g}"
+            raise ApiError(422, "invalid_value", message, param="max_seconds")
 
     @property
     def clients(self) -> dict[str, WorkerClient]:

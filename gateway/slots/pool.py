@@ -152,6 +152,10 @@ class WorkerPool:
         found = (worker.model for worker in self.workers.values() if worker.model is not None)
         return {model.name: model for model in found if model.kind == kind}
 
+    def models_for(self, requirement: Requirement) -> list[AnyModel]:
+        """Those that meet it, as far as workers told what they serve."""
+        return [worker.model for worker in self.workers.values() if worker.offers(requirement)]
+
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
         if self._groups.serves(requirement) or self.prospects(requirement):

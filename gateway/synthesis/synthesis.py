@@ -127,6 +127,7 @@ class Synthesis(Served[Outcome]):
         if not self.clip.begun:
             await self.clip.find_words(await self._lexicon_of(self._request))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
+        self._gateway.check_shortest(self._request, requirement)
         if not has_words(self._request.text):
             return self._silence(requirement)
         self._gateway.retry_budget.add_request()
@@ -179,8 +180,7 @@ class Synthesis(Served[Outcome]):
         of silence. Raises ApiError.
         """
         pool = self._gateway.pool
-        models = (worker.model for worker in pool.workers.values() if worker.offers(requirement))
-        model = next((model for model in models if model is not None), None)
+        model = next(iter(pool.models_for(requirement)), None)
         if model is None:
             raise pool.why_unservable(requirement) or ApiError(503, "no_worker", "no worker is up yet")
         self.clip.begin(model)

@@ -235,6 +235,11 @@ def test_a_number_of_the_wrong_kind_is_refused_before_it_fails_a_step(
     assert caught.value.param == param
 
 
+def test_a_range_without_end_is_told_by_its_beginning(make_engine: Engines) -> None:
+    with pytest.raises(RequestError, match=r"max_seconds must be at least 0\.0\d+$"):
+        make_engine().prepare(request("r", min_seconds=None, max_seconds=0.001))
+
+
 @pytest.mark.parametrize("endless", [math.inf, 1e308])
 def test_a_limit_without_end_is_none(make_engine: Engines, endless: float) -> None:
     expected = run(make_engine(), SpeechRequest("r", "hello", seed=1, min_seconds=1000.0))["r"]

@@ -195,7 +195,8 @@ class SequenceBuilder:
             if not isinstance(value, kind):
                 raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
             if not low <= value <= high:
-                raise RequestError(f"{name} must be between {low} and {high}", param=name)
+                allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"
+                raise RequestError(f"{name} must be {allowed}", param=name)
 
 
 def check_encodable(text: str, name: str) -> None:

@@ -66,6 +66,12 @@ async def test_what_is_wrong_is_refused_by_name(tmp_path: Path) -> None:
         assert not service.jobs.folder.exists()
 
 
+async def test_a_job_shorter_than_its_model_s_patch_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        answer = await http.post("/api/jobs", json={"text": TEXT, "max_seconds": 0.05})
+        assert check_error(answer, 422)["param"] == "max_seconds"
+
+
 async def test_there_are_so_many_jobs_and_no_more(tmp_path: Path) -> None:
     limits = {"max_jobs": 3, "max_jobs_per_owner": 2}
     async with running(tmp_path, working=False, **limits) as service:

@@ -15,6 +15,7 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
+from gateway.slots.requirement import Requirement
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
@@ -204,6 +205,19 @@ async def test_what_a_worker_rejects_is_the_fault_of_the_request() -> None:
         assert gateway.pool.workers["w0"].health is Health.UP
     assert (refused.value.status_code, refused.value.param) == (422, "text")
     assert len(worker.requests) == 1
+
+
+@pytest.mark.parametrize("speed", [1.0, 2.0])
+async def test_a_clip_is_at_least_as_long_as_a_patch(speed: float) -> None:
+    worker = ScriptedWorker([Act()])
+    shortest = worker.described().patch_seconds / speed
+    async with gateway_of(worker) as gateway:
+        request = TtsRequest(text=TEXT, speed=speed, max_seconds=0.99 * shortest)
+        with pytest.raises(ApiError, match=f"max_seconds is at least {shortest:g}$") as refused:
+            await Synthesis(gateway, request, "r1", Ear()).run()
+        gateway.check_shortest(request.model_copy(update={"max_seconds": shortest}), Requirement())
+    assert (refused.value.code, refused.value.param) == ("invalid_value", "max_seconds")
+    assert not worker.requests
 
 
 async def test_connections_are_used_again_after_requests_that_ended_in_order() -> None:
