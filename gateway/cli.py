@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
 import socket
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.database import DatabaseError
 from gateway.edge.connections import http_protocol, websocket_protocol
 from gateway.edge.crowd import Crowd, raise_descriptor_limit
+from gateway.edge.unfinished import UnfinishedFilter
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
 from gateway.settings import GatewaySettings, load_settings
@@ -176,6 +178,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
 def serve(settings: GatewaySettings) -> int:
     """Listen and serve until a signal; the exit status, see `run`."""
     configure_logging(settings.log_level)
+    logging.getLogger("uvicorn.error").addFilter(UnfinishedFilter())
     raise_descriptor_limit()
     try:
         sockets = listen(settings.host, settings.port)

@@ -4,6 +4,7 @@ addresses.py    addresses of clients
 connections.py  deadlines and limits that only a connection's protocol can keep
 pipelining.py   requests that come before their client has its answer
 refusals.py     what the server itself answers: 400 for what is no HTTP, 414
+unfinished.py   answers that are cut, so that nobody takes them for the whole
 keepalive.py    clients that are gone without a word
 crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.api.transfer.connection import ClientGoneError, while_connected
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
+from gateway.edge.unfinished import leave_unfinished
 from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
@@ -66,8 +67,8 @@ class GrowingResponse(Response):
                 raise
             if error.code != SLOW_CLIENT:
                 await self._outbox.flush()
-            # There is no end to the response, upon which the server cuts the connection.
             await self._write(self._broken(error))
+            leave_unfinished()
         finally:
             self._outbox.drop()
 

@@ -1,0 +1,25 @@
+"""Answers that are left without their end, so that nobody takes them for the whole: the server cuts them.
+
+uvicorn logs each as a fault of the application, at ERROR. One that says so is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar
+
+_UNFINISHED = "ASGI callable returned without completing response."
+_on_purpose = ContextVar("unfinished_on_purpose", default=False)
+
+
+def leave_unfinished() -> None:
+    """The answer of the request that is served here gets no end."""
+    _on_purpose.set(True)
+
+
+class UnfinishedFilter(logging.Filter):
+    """Of the logger `uvicorn.error`."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it tells of anything but an answer that was left so."""
+        return not (record.msg == _UNFINISHED and _on_purpose.get())
