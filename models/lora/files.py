@@ -28,6 +28,7 @@ from engine.weights import PICKLE_SUFFIXES, load_state, state_from_bytes
 from models.lora.adapter import MAX_RANK, Adapter, AdapterError
 from models.lora.layouts import CONFIG_FILE, PEFT_CONFIG_FILE, Layout, package_layout, peft_layout
 from models.transformer.adapted import Size
+from models.whole_files import replacing
 
 WEIGHTS = ("lora_weights.safetensors", "lora_weights.ckpt")
 PEFT_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -123,10 +124,9 @@ def write_adapter(
     tensors = {}
     for name, (down, up) in adapter.layers.items():
         tensors[f"{name}.lora_A"], tensors[f"{name}.lora_B"] = down.to(dtype), up.to(dtype)
-    partial = directory / f"{WEIGHTS[0]}.partial"
-    save_file({name: tensors[name].contiguous() for name in sorted(tensors)}, partial)
-    partial.chmod(0o644)
-    partial.replace(directory / WEIGHTS[0])
+    with replacing(directory / WEIGHTS[0]) as partial:
+        save_file({name: tensors[name].contiguous() for name in sorted(tensors)}, partial)
+        partial.chmod(0o644)
     about = {"base_model": adapter.base, "base_digest": adapter.base_digest}
     if adapter.audio_vae_digest:
         about["audio_vae_digest"] = adapter.audio_vae_digest

@@ -17,12 +17,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.errors import WeightError
 from engine.weights import load_state
+from models.config_fields import ConfigError
 from models.lora.adapter import AdapterError, merged
 from models.lora.files import read_adapter
 from models.voxcpm.adapters import adaptable
@@ -35,6 +38,7 @@ from models.voxcpm.checkpoint import (
 )
 from models.voxcpm.vae.adapted_decoder import decoder_layers, vae_with
 from models.voxcpm.vae.audio_vae import AudioVAE
+from models.whole_files import replacing
 
 _LEFT = ("model.", "model-", "pytorch_model", "watch.", "README", ".")
 """Beginnings of the names of files that are of other weights, or of no use."""
@@ -62,15 +66,17 @@ def write_checkpoint(
 
 
 def _write_weights(path: Path, state: Mapping[str, Tensor]) -> None:
-    partial = path.with_name(f"{path.name}.partial")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
-    save_file(whole, partial, metadata={"format": "pt"})
-    partial.chmod(0o644)
-    partial.replace(path)
+    with replacing(path) as partial:
+        save_file(whole, partial, metadata={"format": "pt"})
+        partial.chmod(0o644)
 
 
 def merge(base: str, adapter: Path, out: Path) -> None:
-    """Write `out`. Raises AdapterError, also where `out` exists, ConfigError, engine.errors.WeightError."""
+    """Write `out`, whole or not at all.
+
+    Raises AdapterError, also where `out` exists, ConfigError, engine.errors.WeightError, OSError.
+    """
     source = resolve_model(base)
     if out.exists():
         raise AdapterError(f"{out} exists")
@@ -80,7 +86,11 @@ def merge(base: str, adapter: Path, out: Path) -> None:
     rest = {name: layer for name, layer in found.layers.items() if name not in decoder}
     state = merged(load_state(source), replace(found, layers=rest))
     vae = vae_with(load_vae(source, config, torch.device("cpu")), decoder) if decoder else None
-    write_checkpoint(source, state, out, vae)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        written = Path(folder) / out.name
+        write_checkpoint(source, state, written, vae)
+        written.rename(out)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -89,7 +99,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("adapter", type=Path)
     parser.add_argument("out", type=Path)
     given = parser.parse_args(argv)
-    merge(given.base, given.adapter, given.out)
+    try:
+        merge(given.base, given.adapter, given.out)
+    except (AdapterError, ConfigError, WeightError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     print(given.out)
     return 0
 

@@ -24,6 +24,7 @@ from models.voxcpm.requests.sequence_builder import as_read
 from models.voxcpm.training.lm.batches import LatentCorpus
 from models.voxcpm.training.recipe import DEFAULT_VOICE
 from models.voxcpm.vae.audio_encoding import read_audio
+from models.whole_files import replacing
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24
 Report = Callable[[str, float], None]
@@ -126,9 +127,8 @@ def _latents(speech: Speech, checkpoint: Checkpoint, cache: Path) -> np.ndarray:
     audio = upload(np.pad(speech.samples, (0, padding)), checkpoint.device)[None, None]
     found = checkpoint.vae.encode(audio)[0].unflatten(1, (-1, config.patch_size)).permute(1, 2, 0)
     patches = found.float().contiguous().cpu().numpy()
-    partial = file.with_suffix(".partial.npy")
-    np.save(partial, patches)
-    partial.replace(file)
+    with replacing(file) as partial, partial.open("wb") as written:
+        np.save(written, patches)
     return patches
 
 

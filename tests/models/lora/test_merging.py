@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from engine.weights import load_state
 from models.lora.adapter import Adapter, AdapterError
@@ -81,3 +82,45 @@ def test_a_checkpoint_is_written_with_another_audio_vae(tmp_path: Path, checkpoi
     for name, tensor in found.vae.state_dict().items():
         assert torch.equal(tensor, vae.state_dict()[name]), name
     assert found.weights_digest != "" and found.vae_digest != checkpoint.vae_digest
+
+
+@pytest.mark.parametrize(
+    ("base", "which", "out", "reason"),
+    [
+        (str(CHECKPOINT), "adapter", "taken", "taken exists"),
+        (str(CHECKPOINT), "none", "out", "none has neither"),
+        ("nowhere", "adapter", "out", "'nowhere' is not 'bundled'"),
+        (str(CHECKPOINT), "adapter", "taken/file/out", "File exists"),
+    ],
+)
+def test_what_cannot_be_merged_is_said(
+    tmp_path: Path,
+    adapter: Adapter,
+    base: str,
+    which: str,
+    out: str,
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_adapter(tmp_path / "adapter", adapter, LORA)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    assert main([base, str(tmp_path / which), str(tmp_path / out)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and reason in line
+
+
+def test_a_merge_that_failed_does_not_stand_in_the_way_of_the_next(
+    tmp_path: Path, adapter: Adapter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    write_adapter(tmp_path / "adapter", adapter, LORA)
+    command = [str(CHECKPOINT), str(tmp_path / "adapter"), str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        patch.setattr("models.voxcpm.merging.save_file", full)
+        assert main(command) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert names(tmp_path) == {"adapter"}
+    assert main(command) == 0 and names(tmp_path) == {"adapter", "out"}

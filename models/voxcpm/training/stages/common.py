@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from models.voxcpm.training.stages.progress import Progress
 from models.voxcpm.training.stages.ranks import Ranks
+from models.whole_files import replacing
 
 LOOK_EVERY_STEPS = 25
 PATIENCE_SECONDS = 60.0
@@ -170,9 +171,8 @@ class MovingAverage:
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """torch.save in one step, so that a cut run leaves the previous file whole."""
-    partial = path.with_name(path.name + ".partial")
-    torch.save(state, partial)
-    partial.replace(path)
+    with replacing(path) as partial, partial.open("wb") as file:
+        torch.save(state, file)
 
 
 def load_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:

@@ -7,17 +7,17 @@ progress.report("running", step=100, loss=0.41, seconds_left=900)   # logs/lm.js
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
+from models.whole_files import replacing
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace `path` by `data` in one step, so that a reader never sees half of it."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    os.replace(partial, path)
+    with replacing(path) as partial:
+        partial.write_bytes(data)
 
 
 class Progress:
