@@ -48,10 +48,18 @@ class Adapter:
     def num_parameters(self) -> int:
         return sum(tensor.numel() for layer in self.layers.values() for tensor in layer)
 
-    def scaled(self) -> Iterator[tuple[str, LowRank]]:
-        """Layers with the scale in their `up`."""
-        for name, layer in self.layers.items():
-            yield name, LowRank(layer.down, layer.up * self.scales.get(name, self.scale))
+    def scaled(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[str, LowRank]]:
+        """Layers with the scale in their `up`, in the type they are served in.
+
+        Raises AdapterError, naming the tensor, for values that are not finite in it.
+        """
+        for name, (down, up) in self.layers.items():
+            scale = self.scales.get(name, self.scale)
+            found = LowRank(down.to(dtype), (up * scale).to(dtype))
+            for tensor, said in zip(found, ("lora_A", f"lora_B, times a scale of {scale:g},"), strict=True):
+                if not torch.isfinite(tensor).all():
+                    raise AdapterError(f"{name}.{said} has values that are not finite in {dtype}")
+            yield name, found
 
     @cached_property
     def digest(self) -> str:

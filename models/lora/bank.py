@@ -84,8 +84,12 @@ class AdapterBank:
         """Copies that began before a launch asked for them."""
 
     def load(self, adapter: Adapter) -> SlotAdapter:
-        """An adapter in the form of the slots. Raises RequestError where the device has no room for it."""
-        layers = dict(adapter.scaled())
+        """An adapter in the form of the slots, which hold finite numbers alone: kernels multiply them with
+        zeros for rows of others.
+
+        Raises RequestError where the device has no room for it, AdapterError where it is not finite.
+        """
+        layers = dict(adapter.scaled(self._dtype))
         layout = self.reserve(shape_of(self._products, layers))
         row = torch.zeros(layout.size, dtype=self._dtype)
         layout.pack(layers, row)

@@ -99,8 +99,8 @@ def make_early_copies(bank: AdapterBank | None, scheduler: Scheduler) -> EarlyCo
 
 
 def load_adapter(model: VoxCPMModel, adapter: Adapter) -> LoadedAdapter:
-    """An adapter in the form of `model`, whose layers are plain or packed."""
-    return loaded(model, dict(adapter.scaled()), adapter.digest)
+    """An adapter in the form of `model`, whose layers are plain or packed. Raises AdapterError."""
+    return loaded(model, dict(adapter.scaled(model.base_lm.norm.weight.dtype)), adapter.digest)
 
 
 def loaded(model: VoxCPMModel, layers: Mapping[str, LowRank], digest: str = "") -> LoadedAdapter:

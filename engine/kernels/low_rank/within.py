@@ -153,7 +153,11 @@ def given_to(
 
 @triton.jit
 def with_given(added, lines, given, turn, ENTRIES: tl.constexpr):
-    """A tile [outputs, rows] with `lines` of each turn's `up` times what is given to the turn's rows."""
+    """A tile [outputs, rows] with `lines` of each turn's `up` times what is given to the turn's rows.
+
+    Other rows get zeros times `lines`, which is nothing because slots hold finite numbers alone
+    (`models/lora/bank.py`). To choose rows behind the product instead would take more registers.
+    """
     for number in tl.static_range(ENTRIES):
         its = given
         if ENTRIES > 1:

@@ -206,6 +206,17 @@ def test_gates_and_what_they_are_multiplied_with_get_it_before_that(
     assert torch.equal(found[without], split_linear(x, weight, gated=True)[without])
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value)")
+@pytest.mark.parametrize("gated", [False, True])
+def test_what_overflows_with_one_adapter_leaves_rows_of_others_as_they_are(gated: bool) -> None:
+    rows, _ = adapted((32, 32) if gated else (64,), 64, 16, [1, -1, 2])
+    x, weight = torch.randn(3, 64), torch.randn(64, 64)
+    expected = split_linear(x, weight, gated=gated, low_rank=rows)
+    rows.slots.storage[1] *= 1e30
+    found = split_linear(x, weight, gated=gated, low_rank=rows)
+    assert not found[0].isfinite().all() and torch.equal(found[1:], expected[1:])
+
+
 def test_a_row_of_zeros_is_there_as_soon_as_others() -> None:
     """Programs wait until what the first ones give is no zero any more."""
     rows, of_entry = adapted((64,), 64, 16, [1, 2])

@@ -147,7 +147,9 @@ def test_what_does_not_fit_is_refused_with_its_name(real: WorkerProcess, written
     config, weights = files_of(written["anna"])
     too_small = {**config, "lora_config": {**LORA, "r": 2}}
     other_base = {**config, "base_digest": "f" * 64}
+    too_much = {**config, "lora_config": {**LORA, "alpha": 1e300}}
     cases = {
+        "lora_B, times a scale of 2.5e+299, has values that are not finite": (too_much, weights),
         "rank 2 want": (too_small, weights),
         "another model": (other_base, weights),
         "cannot be read": (config, weights[:100]),
