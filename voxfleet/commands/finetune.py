@@ -32,7 +32,7 @@ def finetune(
     method: Annotated[
         Method, typer.Option(help="lora: an adapter of a few MiB; full: a whole checkpoint.")
     ] = Method.LORA,
-    rank: Annotated[int, typer.Option(help="Of the adapter, 1 to 128.")] = 32,
+    rank: Annotated[int, typer.Option(help="Of the adapter, and of what the decoder learns, 1 to 128.")] = 32,
     alpha: Annotated[
         int | None, typer.Option(help="The adapter counts alpha / rank. \\[default: rank]")
     ] = None,

@@ -9,7 +9,7 @@ from models.lora.adapter import MAX_RANK
 
 Method = Literal["lora", "full"]
 MOST_STEPS = 100_000
-MOST_THREADS, MOST_SEED = 1024, 2**32 - 1
+MOST_ALPHA, MOST_THREADS, MOST_SEED = 8 * MAX_RANK, 1024, 2**32 - 1
 LEARNING_RATES: dict[Method, float] = {"lora": 1e-3, "full": 1e-4}
 BATCH_POSITIONS = 1024
 DEFAULT_STEPS = 600
@@ -19,12 +19,12 @@ DEFAULT_STEPS = 600
 class FinetuneOptions:
     """What may be chosen. None is what suits base and method. Raises ValueError naming what is out of range.
 
-    base: "bundled", a directory or a repository id. alpha: the scale is alpha / rank; None is the rank.
-    strength: how much of what an adapter learnt of language models and DiT is written; None is half of it
-    where the decoder learns, too, else all. decoder: whether the audio VAE's decoder learns; None is what
-    the base asks for (`adapt_decoder` of its generation_config.json). steps: at most; a run ends earlier when
-    the held-out recordings get no better. threads: of a CPU; None is as many as other programs leave, which
-    moves the last bits of a result.
+    base: "bundled", a directory or a repository id. rank: of an adapter, and of what the decoder learns.
+    alpha: the adapter's scale is alpha / rank; None is the rank. strength: how much of what an adapter learnt
+    of language models and DiT is written; None is half of it where the decoder learns, too, else all.
+    decoder: whether the audio VAE's decoder learns; None is what the base asks for (`adapt_decoder` of its
+    generation_config.json). steps: at most; a run ends earlier when the held-out recordings get no better.
+    threads: of a CPU; None is as many as other programs leave, which moves the last bits of a result.
     """
 
     base: str = "bundled"
@@ -45,6 +45,7 @@ class FinetuneOptions:
             raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
         bounds = {
             "rank": (1, MAX_RANK),
+            "alpha": (1, MOST_ALPHA),
             "steps": (1, MOST_STEPS),
             "batch_positions": (256, 65536),
             "threads": (1, MOST_THREADS),
@@ -56,6 +57,8 @@ class FinetuneOptions:
                 raise ValueError(f"{name} must be between {low} and {high}, got {value}")
         if self.strength is not None and not 0 < self.strength <= 1:
             raise ValueError(f"strength must be above 0 and at most 1, got {self.strength}")
+        if self.method == "full" and (self.alpha is not None or self.strength is not None):
+            raise ValueError("alpha and strength are of adapters; method full has none")
         if self.learning_rate is not None and not 0 < self.learning_rate <= 0.1:
             raise ValueError(f"learning_rate must be above 0 and at most 0.1, got {self.learning_rate}")
 

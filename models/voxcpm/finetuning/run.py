@@ -169,8 +169,11 @@ def _decoder(checkpoint: Checkpoint, material: Material, options: FinetuneOption
 def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, decoder: DecoderLearner | None) -> Trainee:
     if options.method == "full":
         return FullTrainee(checkpoint, decoder)
-    strength = options.strength or (1.0 if decoder is None else STRENGTH)
-    alpha = options.alpha or options.rank
+    strength, alpha = options.strength, options.alpha
+    if strength is None:
+        strength = 1.0 if decoder is None else STRENGTH
+    if alpha is None:
+        alpha = options.rank
     return AdapterTrainee(checkpoint, options.rank, alpha, options.seed, strength, decoder)
 
 
