@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.transfer.file_response import refusing_ranges
+from gateway.api.transfer.file_response import ranged
 from gateway.errors import ApiError
 from gateway.site import Site
 
@@ -126,7 +126,7 @@ class _StaticFiles(StaticFiles):
         self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await super().__call__(scope, receive, refusing_ranges(send))
+        await ranged(super().__call__, scope, receive, send)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if (match := _VERSIONED.fullmatch(Path(path).as_posix())) and scope["method"] in ("GET", "HEAD"):

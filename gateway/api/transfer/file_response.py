@@ -1,44 +1,74 @@
-"""Files of which clients may ask for parts; ranges that cannot be sent are refused in the one error shape.
+"""Files of which clients may ask for parts, or whether they have changed.
+
+Ranges that a file does not have are refused in the one error shape.
 
 And what a browser calls a file that it saves.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+from email.utils import parsedate
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.staticfiles import NotModifiedResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import ApiError
 
+_RANGE = re.compile(r"(\d{1,20})-(\d{0,20})|-\d{1,20}")
+
 
 class RangedFileResponse(FileResponse):
-    """Starlette's, but for its own words about a wrong `Range` header."""
+    """Starlette's, but for a client that has the file already, and for wrong `Range` headers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file, or what was asked for of it. Raises ApiError 400, 416."""
-        await super().__call__(scope, receive, refusing_ranges(send))
+        """Send the file, or what was asked for of it. Raises ApiError 416."""
+        self.stat_result = await asyncio.to_thread(os.stat, self.path)
+        self.set_stat_headers(self.stat_result)
+        if _is_known(Headers(scope=scope), self.headers):
+            await NotModifiedResponse(self.headers)(scope, receive, send)
+        else:
+            await ranged(super().__call__, scope, receive, send)
 
 
-def refusing_ranges(send: Send) -> Send:
-    """`send` for whatever answers 400 and 416 to ranges alone: raises ApiError instead."""
+def _is_known(asked: Headers, file: Headers) -> bool:
+    """Whether the client has the file as it is (RFC 9110, section 13.2.2)."""
+    if (asked_tags := asked.get("if-none-match")) is not None:
+        tags = {tag.strip().removeprefix("W/") for tag in asked_tags.split(",")}
+        return not tags.isdisjoint(("*", file["etag"]))
+    since = parsedate(asked.get("if-modified-since", ""))
+    return since is not None and since >= parsedate(file["last-modified"])
+
+
+async def ranged(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Starlette's answer with a file, to whom a `Range` that is none means nothing (RFC 9110, section 14.2).
+
+    Raises ApiError 416 for one that the file does not have.
+    """
 
     async def checked(message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] in (400, 416):
-            raise _range_error(message)
+        if message["type"] == "http.response.start" and message["status"] == 416:
+            error = ApiError(416, "range_not_satisfiable", "the file has no such bytes", param="Range")
+            error.headers = {"Content-Range": Headers(raw=message["headers"])["content-range"]}
+            raise error
         await send(message)
 
-    return checked
+    if not _is_range(Headers(scope=scope).get("range", "")):
+        scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"range"]}
+    await app(scope, receive, checked)
 
 
-def _range_error(message: Message) -> ApiError:
-    if message["status"] == 400:
-        return ApiError(400, "invalid_range", "the Range header does not name bytes of a file", param="Range")
-    error = ApiError(416, "range_not_satisfiable", "the file has no such bytes", param="Range")
-    error.headers = {"Content-Range": Headers(raw=message["headers"])["content-range"]}
-    return error
+def _is_range(header: str) -> bool:
+    unit, _, ranges = header.partition("=")
+    found = [_RANGE.fullmatch(each.strip()) for each in ranges.split(",")]
+    return unit.strip().lower() == "bytes" and all(
+        match and not (match[2] and int(match[1]) > int(match[2])) for match in found
+    )
 
 
 def disposition(name: str, *, inline: bool = False) -> str:

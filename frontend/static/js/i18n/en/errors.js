@@ -110,6 +110,7 @@ export default {
   "error.body_timeout": "The upload took too long. Your connection may be slow.",
   "error.body_too_large": "This is larger than the gateway takes.",
   "error.too_large": "This is larger than the gateway takes.",
+  "error.uri_too_long": "This address is longer than the gateway takes.",
   "error.token_too_large": "This clip is too long to be resumed.",
   "error.invalid_resume_token": "The gateway cannot go on with this clip.",
   "error.resume_token_expired": "It is too late to go on with this clip.",
@@ -132,7 +133,6 @@ export default {
   "error.no_timestamps": "The times of words were not kept when this was spoken.",
   "error.recording_off": "This service records no sessions.",
   "error.sessions_unavailable": "Sessions cannot be reached at the moment.",
-  "error.invalid_range": "The player asked for a part that the file does not have.",
   "error.range_not_satisfiable": "The player asked for a part that the file does not have.",
 
   "error.unknown_voice": "This voice is not there any more. Choose another one.",

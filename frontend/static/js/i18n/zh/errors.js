@@ -107,6 +107,7 @@ export default {
   "error.body_timeout": "上传时间过长，您的网络可能较慢。",
   "error.body_too_large": "超出网关允许的大小。",
   "error.too_large": "超出网关允许的大小。",
+  "error.uri_too_long": "网址超出网关允许的长度。",
   "error.token_too_large": "这段语音过长，无法续接。",
   "error.invalid_resume_token": "网关无法继续这段语音。",
   "error.resume_token_expired": "已超过可以续接这段语音的时间。",
@@ -129,7 +130,6 @@ export default {
   "error.no_timestamps": "朗读时没有保存词语时间。",
   "error.recording_off": "此服务不录制会话。",
   "error.sessions_unavailable": "暂时无法读取会话。",
-  "error.invalid_range": "播放器请求了文件中不存在的部分。",
   "error.range_not_satisfiable": "播放器请求了文件中不存在的部分。",
 
   "error.unknown_voice": "此音色已不存在，请另选一个。",
