@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +67,7 @@ def finetune(
     from models.voxcpm.finetuning.run import finetune as train
     from voxfleet.processes.devices import DeviceError, ensure_present
 
-    if not name or Path(name).name != name:
+    if name == ".." or not name or Path(name).name != name:
         fail("--name is the name of a folder, without / in it", 2)
     if niceness:
         yield_cpus(niceness)
@@ -129,13 +131,19 @@ def stopped_by_signals() -> Iterator[list[int]]:
 def how_to_serve(directory: Path, name: str, method: Method) -> str:
     """What to do next, as commands."""
     if method is Method.FULL:
-        return f"serve it with: voxfleet serve --model {directory}"
+        return f"serve it with: {shlex.join(['voxfleet', 'serve', '--model', str(directory)])}"
+    fields = (
+        f"name={name}",
+        f"weights=@{directory / 'lora_weights.safetensors'}",
+        f"config=<{directory / 'lora_config.json'}",
+        "consent_by=WHOSE-VOICE-IT-IS",
+        "consent_statement=I agree that ...",
+    )
+    upload = ["curl", "localhost:8006/api/adapters", *(word for field in fields for word in ("-F", field))]
+    request = json.dumps({"text": "Hello.", "adapter": name}, ensure_ascii=False)
     return (
-        f"serve it with: curl localhost:8006/api/adapters -F name={name} "
-        f"-F weights=@{directory / 'lora_weights.safetensors'} "
-        f"-F 'config=<{directory / 'lora_config.json'}' "
-        "-F consent_by=WHOSE-VOICE-IT-IS -F consent_statement='I agree that ...'\n"
-        f'then speak with {{"text": "Hello.", "adapter": "{name}"}}, on a server that serves the same base'
+        f"serve it with: {shlex.join(upload)}\n"
+        f"then speak with {request}, on a server that serves the same base"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typer.testing import CliRunner
 
 from tests.models.finetuning.conftest import WORDS, voiced, write
 from voxfleet.cli import app
-from voxfleet.commands.finetune import line_of, stopped_by_signals
+from voxfleet.commands.finetune import Method, how_to_serve, line_of, stopped_by_signals
 
 CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
 FAST = [
@@ -52,6 +54,7 @@ def test_a_folder_of_recordings_becomes_an_adapter(tmp_path: Path) -> None:
     [
         (["--name", "anna"], 1, "no recording with a transcript"),
         (["--name", "anna", "--device", "cuda"], 1, "sees no CUDA device here"),
+        (["--name", ".."], 2, "without / in it"),
         (["--name", "a/b"], 2, "without / in it"),
         (["--name", "anna", "--rank", "200"], 2, "rank must be between 1 and 128"),
     ],
@@ -63,6 +66,21 @@ def test_what_cannot_be_done_is_said(
     (tmp_path / "data").mkdir()
     result = CliRunner().invoke(app, ["finetune", str(tmp_path / "data"), "--out", str(tmp_path), *arguments])
     assert result.exit_code == status and reason in result.stderr
+
+
+@pytest.mark.parametrize("name", ["anna", 'Anna "the voice" of O\'Neil; rm -rf'])
+def test_what_serves_a_voice_is_said_as_a_shell_reads_it(name: str) -> None:
+    folder = Path("my voices") / name
+    told = how_to_serve(folder, name, Method.LORA)
+    command, request = told.removeprefix("serve it with: ").split("\nthen speak with ")
+    assert shlex.split(command)[2:8] == [
+        *("-F", f"name={name}"),
+        *("-F", f"weights=@{folder}/lora_weights.safetensors"),
+        *("-F", f"config=<{folder}/lora_config.json"),
+    ]
+    assert json.loads(request.rpartition(", on a")[0]) == {"text": "Hello.", "adapter": name}
+    whole = how_to_serve(folder, name, Method.FULL).removeprefix("serve it with: ")
+    assert shlex.split(whole) == ["voxfleet", "serve", "--model", str(folder)]
 
 
 def test_the_first_signal_ends_the_training_and_the_next_one_the_process() -> None:
