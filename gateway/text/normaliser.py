@@ -12,7 +12,7 @@ from gateway.text.rules import apply
 from gateway.text.spoken import Edit, Spoken, is_ideogram, ranges_within
 from models.sentences import has_words
 
-_SENTENCE = re.compile(r".+?(?:[。！？\n]+|[!?]+(?=\s|$)|$)|.+", re.DOTALL)
+_SENTENCE = re.compile(r".+?(?:[。！？\n]+|(?<![!?])[!?]+(?=\s|$)|$)|.+", re.DOTALL)
 _LATIN_WORD = re.compile(
     r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
 )

@@ -18,6 +18,8 @@ _DATE_PARTS = re.compile(r"(\d{1,4})[-/. ](\d{1,2})(?:[-/. ](\d{1,4}))?")
 _PHONE = re.compile(r"\+?[\d ().-]{3,24}")
 _YEAR_FIRST, _YEAR_LAST = ("ymd",), ("mdy", "dmy")
 DATE_FORMATS = (*_YEAR_FIRST, *_YEAR_LAST)
+MOST_CHARACTERS = 200
+"""Of a text that is read so."""
 
 
 class CannotSay(ValueError):
@@ -29,6 +31,8 @@ def say_as(text: str, kind: str, language: str, format: str | None = None) -> st
 
     Raises CannotSay. `by_name` says the same for models that cannot spell.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise CannotSay(f"has more than {MOST_CHARACTERS} characters")
     said = _KINDS[kind](text.strip(), language, format)
     if not said.strip() or (kind in _IN_WORDS and any(map(str.isdecimal, said))):
         raise CannotSay(f"cannot be read as {kind}")

@@ -22,6 +22,8 @@ from models.sentences import has_words
 LONGEST_PAUSE_SECONDS = 20.0
 MOST_PAUSE_SECONDS = 120.0
 """Of all pauses together."""
+MOST_DOCUMENT_CHARACTERS = 1_000_000
+"""Of a document with its markup, whatever settings allow: it is read on the event loop."""
 _MOST_DEPTH = 16
 _MOST_ELEMENTS = 2000
 _STRENGTHS = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}
@@ -85,6 +87,8 @@ def parse_ssml(source: str, language: str | None = None) -> Script:
 
     Raises SsmlError.
     """
+    if len(source) > MOST_DOCUMENT_CHARACTERS:
+        raise SsmlError(f"SSML has at most {MOST_DOCUMENT_CHARACTERS} characters")
     reader = _Reader(language)
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
@@ -118,6 +122,8 @@ class _Reader:
     passages: list[Passage] = field(default_factory=list)
     text: str = ""
     """Of the passage that is being read, with every run of white space as one space."""
+    has_ideograms: bool = False
+    """Whether that text has any."""
     fixed: list[Edit] = field(default_factory=list)
     explicit: float | None = None
     """Of the breaks since the last word."""
@@ -219,7 +225,7 @@ class _Reader:
     def _language_of(self, written: str) -> str:
         if self.language is not None:
             return "zh" if self.language.lower().startswith("zh") else "en"
-        return "zh" if any(map(is_ideogram, f"{self.text}{written}")) else "en"
+        return "zh" if self.has_ideograms or any(map(is_ideogram, written)) else "en"
 
     def _say(self, data: str, spoken: str | None = None, named: str | None = None) -> None:
         if data.strip():
@@ -230,6 +236,7 @@ class _Reader:
         if spoken is not None:
             self.fixed.append(Edit(len(self.text), len(self.text) + len(words), spoken, named))
         self.text += words
+        self.has_ideograms = self.has_ideograms or any(map(is_ideogram, words))
 
     def _end_passage(self) -> None:
         """What follows comes after a pause, or at another rate, if that is so."""
@@ -241,6 +248,7 @@ class _Reader:
             self._close()
         if parted:
             self._pending, self.text, self.fixed = self._pending + seconds, "", []
+            self.has_ideograms = False
         self.explicit, self.boundary, self.rate = None, 0.0, self.rates[-1]
 
     def _close(self) -> None:

@@ -89,11 +89,11 @@ def test_the_earlier_rule_has_its_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:", "A ", "A. ", "AB "]
+    "piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:", "A ", "A. ", "AB ", "!", "-"]
 )
 def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     def seconds(count: int) -> float:
-        text = (piece * count)[:count]
+        text = (piece * count)[:count] + "x"
         began = time.thread_time()
         normalise(text, "en", spell=True)
         return time.thread_time() - began

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.text import Lexicon, normalise
+from gateway.text.spoken import is_ideogram
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 
 
@@ -74,6 +75,23 @@ def test_what_is_said_otherwise(inner: str, words: str) -> None:
 def test_chinese_is_read_in_chinese() -> None:
     assert said("第 <say-as interpret-as='cardinal'>12</say-as>", "") == "第 十二"
     assert said("<say-as interpret-as='ordinal'>3</say-as>", "xml:lang='zh-CN'") == "第三"
+    assert parse("第<say-as interpret-as='cardinal'>2</say-as>").passages[0].fixed[0].spoken == "二"
+    apart = parse("第一。<break time='1s'/>page <say-as interpret-as='cardinal'>2</say-as>").passages
+    assert apart[1].fixed[0].spoken == "two"
+
+
+def test_a_document_is_looked_through_once_for_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    def counted(character: str) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return is_ideogram(character)
+
+    monkeypatch.setattr("gateway.text.ssml.is_ideogram", counted)
+    inner = "several words <say-as interpret-as='cardinal'>2</say-as> " * 200
+    parse(inner)
+    assert looked_at < 2 * len(inner)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +131,9 @@ def test_chinese_is_read_in_chinese() -> None:
         ("<speak>" + "<break/>" * 2001 + "Hi</speak>", "2000 elements"),
         ("<speak xml:lang='../x'>Hi</speak>", "xml:lang"),
         ("<speak>\x00Hi</speak>", "well-formed"),
+        (f"<speak><say-as interpret-as='time'>{'!' * 200}a</say-as></speak>", "200 characters"),
+        (f"<speak><say-as interpret-as='date'>{'1' * 201}</say-as></speak>", "200 characters"),
+        (f"<speak>{'Hi ' * 400_000}</speak>", "1000000 characters"),
     ],
 )
 def test_what_is_refused_is_named(source: str, named: str) -> None:
