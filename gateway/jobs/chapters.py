@@ -15,7 +15,7 @@ from models.sentences import has_words
 
 MOST_CHAPTERS = 500
 MOST_TITLE_CHARACTERS = 200
-_MARKDOWN = re.compile(r"^#{1,3}[ \t]+([^\n]+?)[ \t#]*$", re.MULTILINE)
+_MARKDOWN = re.compile(r"^#{1,3}[ \t]+([^\n]+)$", re.MULTILINE)
 _NAMED = re.compile(
     r"(?:chapter|part|book|prologue|epilogue|preface|foreword|introduction|appendix|afterword)\b[^\n]{0,80}"
     r"|第[0-9〇零一二三四五六七八九十百千两]{1,9}[章回节卷部篇][^\n]{0,40}",
@@ -39,7 +39,11 @@ def find_chapters(text: str) -> list[Chapter]:
     Markdown's headings, else paragraphs that name a chapter, else short paragraphs of one line that end
     without a sign. What stands before the first has no chapter.
     """
-    found = [Chapter(match[1], match.start()) for match in _MARKDOWN.finditer(text) if has_words(match[1])]
+    found = [
+        Chapter(match[1].rstrip(" \t#"), match.start())
+        for match in _MARKDOWN.finditer(text)
+        if has_words(match[1])
+    ]
     found = found or _headings(text, lambda line: _NAMED.fullmatch(line) is not None)
     found = found or _headings(text, _is_title)
     return [Chapter(title_line(chapter.title), chapter.start) for chapter in found[:MOST_CHAPTERS]]

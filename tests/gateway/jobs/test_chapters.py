@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gateway.jobs.chapters import Chapter, SpokenPart, find_chapters, mark_chapters
@@ -12,6 +14,7 @@ LONG = "He went on for a long while, and nobody minded."
 @pytest.mark.parametrize(
     ("text", "titles"),
     [
+        (f"# One \t##\n{LONG}\n\n# {'#' * 9}\n\n{LONG}", ["One"]),
         (f"# One #\n{LONG}\n\n## Two *and* a half\n\n{LONG}", ["One", "Two *and* a half"]),
         (f"Preface\n\n{LONG}\n\nCHAPTER I. The Door\n\n{LONG}\n\nChapter 2\n\n{LONG}",
          ["Preface", "CHAPTER I. The Door", "Chapter 2"]),
@@ -26,6 +29,18 @@ def test_headings_begin_chapters(text: str, titles: list[str]) -> None:
     found = find_chapters(text)
     assert [chapter.title for chapter in found] == titles
     assert all(chapter.title.split()[0] in text[chapter.start :].split("\n")[0] for chapter in found)
+
+
+@pytest.mark.parametrize("run", ["#", " ", "\t #"])
+def test_time_grows_with_a_heading_and_not_with_its_square(run: str) -> None:
+    def seconds(count: int) -> float:
+        text = f"# a{run * count}x"
+        began = time.thread_time()
+        find_chapters(text)
+        return time.thread_time() - began
+
+    short = min(seconds(500) for _ in range(3))
+    assert min(seconds(8_000) for _ in range(3)) < 48 * short + 0.03
 
 
 def test_marks_lie_where_the_parts_are() -> None:
