@@ -8,6 +8,7 @@ handlers that `install_error_handlers` adds map it, FastAPI's own validation err
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Awaitable, Callable
@@ -28,7 +29,6 @@ _LONGEST_ECHO = 128
 _VALIDATION_CODES = {
     "extra_forbidden": "unknown_field",
     "missing": "missing_field",
-    "json_invalid": "invalid_json",
 }
 _LENGTH = re.compile(r"Value should have (at (?:least|most) \d+) item(s?) after validation, not \d+")
 """What pydantic says of a string whose characters were checked before its length."""
@@ -97,19 +97,31 @@ def from_validation(errors: list[Any]) -> ApiError:
     kind = first["type"]
     fields = [str(part) for part in first["loc"] if part not in _BRANCHES]
     code = _VALIDATION_CODES.get(kind, "invalid_value")
-    if code == "invalid_json":
-        reason = first.get("ctx", {}).get("error", first["msg"])
-        return ApiError(400, code, f"the body is not JSON: {reason}")
     if not fields:
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, FieldError):
             return ApiError(422, cause.code, str(cause), param=cause.param)
+        if kind == "string_unicode":
+            return ApiError(422, "invalid_body", "the name of a field is not valid Unicode")
         return ApiError(422, "invalid_body", "the body must be a JSON object, sent as application/json")
     param = ".".join(fields)[:_LONGEST_ECHO]
     message = _LENGTH.sub(r"String should have \1 character\2", first["msg"].removeprefix("Value error, "))
     if code == "unknown_field":
         return ApiError(422, code, f"unknown field: {param}", param=param)
     return ApiError(422, code, f"{param}: {message}", param=param)
+
+
+def not_json(cause: ValueError | RecursionError, what: str = "body") -> ApiError:
+    """The refusal of a body or message, for which `json.loads` raised `cause`."""
+    if isinstance(cause, json.JSONDecodeError):
+        reason = f"is not JSON: {cause}"
+    elif isinstance(cause, UnicodeDecodeError):
+        reason = "is not UTF-8"
+    elif isinstance(cause, RecursionError):
+        reason = "has too many lists and objects within each other"
+    else:
+        reason = "has a number with too many digits"
+    return ApiError(400, "invalid_json", f"the {what} {reason}")
 
 
 class FieldError(ValueError):
@@ -143,21 +155,26 @@ async def _no_page(request: Request) -> Response | None:
 async def _answer_http_error(
     request: Request, error: HTTPException, lost_page: LostPage = _no_page
 ) -> Response:
-    if not isinstance(error, ApiError):
-        if error.status_code == 404 and (page := await lost_page(request)) is not None:
-            return page
-        headers = dict(error.headers or {})
-        error = ApiError(
-            error.status_code, _HTTP_CODES.get(error.status_code, "http_error"), str(error.detail)
-        )
-        error.headers = {**headers, **(error.headers or {})}
-    return error_response(error, request.scope)
+    if isinstance(error, ApiError):
+        return error_response(error, request.scope)
+    if error.status_code == 404 and (page := await lost_page(request)) is not None:
+        return page
+    return error_response(_in_our_words(error), request.scope)
+
+
+def _in_our_words(error: HTTPException) -> ApiError:
+    cause = error.__cause__
+    if error.status_code == 400 and isinstance(cause, (ValueError, RecursionError)):
+        return not_json(cause)  # what FastAPI could not read, but for a JSONDecodeError
+    own = ApiError(error.status_code, _HTTP_CODES.get(error.status_code, "http_error"), str(error.detail))
+    own.headers = {**dict(error.headers or {}), **(own.headers or {})}
+    return own
 
 
 async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-    errors = [
-        {**each, "loc": each["loc"][1:]} for each in error.errors()
-    ]  # the first says where: body, query
+    if isinstance(error.__cause__, json.JSONDecodeError):
+        return error_response(not_json(error.__cause__), request.scope)
+    errors = [{**each, "loc": each["loc"][1:]} for each in error.errors()]  # without "body", "query" or so
     return error_response(from_validation(errors), request.scope)
 
 

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
-from gateway.errors import ApiError, FieldError, from_validation
+from gateway.errors import ApiError, FieldError, from_validation, not_json
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from gateway.text.ssml import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE, Script, SsmlError, parse_ssml
@@ -200,14 +200,23 @@ class StreamRequest(SaidRequest):
         return self
 
 
+def fields_of(message: str) -> dict[str, Any]:
+    """Of a message over a WebSocket. Raises ApiError."""
+    try:
+        fields = json.loads(message)
+    except (ValueError, RecursionError) as error:
+        raise not_json(error, "message") from error
+    if not isinstance(fields, dict):
+        raise ApiError(422, "invalid_message", "messages are JSON objects")
+    return fields
+
+
 def parse_stream_request(message: str) -> StreamRequest:
     """The first message of a WebSocket. Raises ApiError."""
     try:
-        return StreamRequest.model_validate(json.loads(message))
+        return StreamRequest.model_validate(fields_of(message))
     except ValidationError as error:
         raise from_validation(error.errors()) from error
-    except (ValueError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
 
 
 def translated(fields: dict[str, Any], text_field: str = "text") -> TtsRequest:

@@ -151,6 +151,9 @@ class EdgeMiddleware:
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
             self._check_sender(HTTPConnection(scope))
             exchange.check_announced_length(headers)
+            if headers.get("content-encoding", "identity").lower() != "identity":
+                message = "Content-Encoding: bodies are read as they are, so send them without compression"
+                raise ApiError(415, "compressed_body", message)
 
     async def _open_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -12,13 +12,12 @@ What stands in `stats` is in `gateway/operations/measurements/playback.py`.
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gateway.errors import ApiError, from_validation
-from gateway.requests import SpeechOptions, Text, TtsRequest
+from gateway.requests import SpeechOptions, Text, TtsRequest, fields_of
 from gateway.timing.words import Granularity
 
 _MAX_SAMPLES = 1 << 40
@@ -94,7 +93,7 @@ _commands: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discrimin
 
 def parse_start(text: str) -> Start:
     """The first message. Raises ApiError."""
-    fields = _object(text)
+    fields = fields_of(text)
     if fields.get("type") != "start":
         raise ApiError(422, "invalid_message", 'the first message has "type": "start"', param="type")
     try:
@@ -105,7 +104,7 @@ def parse_start(text: str) -> Start:
 
 def parse_command(text: str) -> Command:
     """Any later message. Raises ApiError."""
-    fields = _object(text)
+    fields = fields_of(text)
     try:
         return _commands.validate_python(fields)
     except ValidationError as error:
@@ -114,13 +113,3 @@ def parse_command(text: str) -> Command:
             known = "append, flush, cancel, pause, resume, stop or stats"
             raise ApiError(422, "invalid_message", f"type must be {known}", param="type") from error
         raise from_validation([{**first, "loc": first["loc"][1:]}]) from error
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise ApiError(422, "invalid_message", "messages are JSON objects")
-    return fields

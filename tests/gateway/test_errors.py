@@ -46,6 +46,24 @@ async def test_a_field_is_called_what_its_client_calls_it(path: str, body: Any, 
 
 
 @pytest.mark.parametrize(
+    ("content", "status", "message"),
+    [
+        (b"{nope", 400, "the body is not JSON: Expecting property name"),
+        (b'{"text": "\xff"}', 400, "the body is not UTF-8"),
+        (b"[" * 100_000, 400, "the body has too many lists and objects within each other"),
+        (b'{"text": "hi", "seed": ' + b"9" * 5000 + b"}", 400, "the body has a number with too many digits"),
+        (rb'{"text": "hi", "\ud800": 1}', 422, "the name of a field is not valid Unicode"),
+        (b"[]", 422, "the body must be a JSON object, sent as application/json"),
+    ],
+)
+async def test_why_a_body_cannot_be_read_is_told(content: bytes, status: int, message: str) -> None:
+    error = await ask("/clips/1", content=content, headers={"Content-Type": "application/json"})
+    assert (error["status"], error["param"]) == (status, None)
+    assert error["message"].startswith(message)
+    assert error["code"] == ("invalid_json" if status == 400 else "invalid_body")
+
+
+@pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"voice": ""}, "voice: String should have at least 1 character"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -115,9 +116,10 @@ def test_a_file_that_is_sent_whole_has_limits_of_its_own() -> None:
         ("", 400, "invalid_json"),
         ("{", 400, "invalid_json"),
         ("[" * 100_000, 400, "invalid_json"),
-        ("[]", 422, "invalid_body"),
-        ("null", 422, "invalid_body"),
-        ('"text"', 422, "invalid_body"),
+        ("[]", 422, "invalid_message"),
+        ("null", 422, "invalid_message"),
+        ('"text"', 422, "invalid_message"),
+        ('{"text":"hi","\\ud800":1}', 422, "invalid_body"),
         ('{"text":"hi","format":"wav"}', 422, "invalid_value"),
         ('{"text":"hi","seed":' + "9" * 5000 + "}", 400, "invalid_json"),
     ],
@@ -126,6 +128,7 @@ def test_a_bad_first_message_is_refused(message: str, status_code: int, code: st
     with pytest.raises(ApiError) as refused:
         parse_stream_request(message)
     assert (refused.value.status_code, refused.value.code) == (status_code, code)
+    assert not re.search("body|sys|recursion|application/json", refused.value.message)
 
 
 json_values = st.recursive(

@@ -17,7 +17,7 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError, internal_error, not_json
 from gateway.operations.measurements.objectives import Kind
 from gateway.operations.measurements.playback import PlaybackReports
 from gateway.requests import NATIVE
@@ -178,8 +178,8 @@ class StreamSession(Listener):
                 raise CancelledByClient
             problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
             raise ApiError(422, "invalid_message", problem, param="type")
-        except (ValueError, RecursionError):
-            self._socket.interruption.end_with(ApiError(400, "invalid_json", "the message is not JSON"))
+        except (ValueError, RecursionError) as error:
+            self._socket.interruption.end_with(not_json(error, "message"))
         except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:
             self._socket.interruption.end_with(cause)
 

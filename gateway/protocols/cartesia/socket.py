@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, error_response, from_validation
+from gateway.errors import ApiError, error_response, from_validation, not_json
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
@@ -122,7 +122,7 @@ def _object(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", "the message is not JSON") from error
+        raise not_json(error, "message") from error
     if not isinstance(fields, dict):
         raise ApiError(400, "invalid_message", "messages are JSON objects")
     return fields

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import QueryParams
 
-from gateway.errors import ApiError, from_validation
+from gateway.errors import from_validation
 from gateway.live.messages import Start
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, OutputFormat, output_format
 from gateway.protocols.elevenlabs.request import VoiceSettings, known_model
 from gateway.protocols.lenient import Lenient
-from gateway.requests import Language, Text
+from gateway.requests import Language, Text, fields_of
 from gateway.service import Gateway
 
 
@@ -42,11 +41,9 @@ class Message(Lenient):
 def read_message(text: str) -> Message:
     """Raises ApiError."""
     try:
-        return Message.model_validate(json.loads(text))
+        return Message.model_validate(fields_of(text))
     except ValidationError as error:
         raise from_validation(error.errors()) from error
-    except (ValueError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
 
 
 class _Query(BaseModel):

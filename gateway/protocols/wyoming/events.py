@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.errors import ApiError
+from gateway.errors import ApiError, not_json
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _object(text: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", "the event is not JSON") from error
+        raise not_json(error, "event") from error
     if not isinstance(fields, dict):
         raise ApiError(400, "invalid_event", "events are JSON objects")
     return fields

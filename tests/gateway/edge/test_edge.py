@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 
 import httpx
@@ -73,6 +74,16 @@ async def test_a_body_that_is_no_json_is_400(client: httpx.AsyncClient) -> None:
     response = await client.post("/tts", content=b"{nope", headers={"Content-Type": "application/json"})
     assert response.status_code == 400
     assert check_shape(response)["code"] == "invalid_json"
+
+
+@pytest.mark.parametrize("path", ["/tts", "/api/encode?format=mp3"])
+async def test_a_compressed_body_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    content, headers = gzip.compress(b'{"text": "hi"}'), {"Content-Type": "application/json"}
+    response = await client.post(path, content=content, headers={**headers, "Content-Encoding": "gzip"})
+    assert response.status_code == 415
+    assert "Content-Encoding" in check_shape(response)["message"]
+    plain = {**headers, "Content-Encoding": "identity"}
+    assert (await client.post("/tts", content=b"{}", headers=plain)).json()["error"]["param"] == "text"
 
 
 @pytest.mark.parametrize("path, field", [("/tts", "text"), ("/v1/audio/speech", "input")])

@@ -202,7 +202,7 @@ async def test_a_wrong_key_is_refused_before_the_socket_opens(fleet: GatewayProc
     ("message", "query", "voice", "error"),
     [
         ("{", "", "default", "invalid_json"),
-        ("[]", "", "default", "invalid_body"),
+        ("[]", "", "default", "invalid_message"),
         ('{"text": 5}', "", "default", "invalid_value"),
         ('{"text": "hi", "voice_settings": {"speed": 9.0}}', "", "default", "invalid_value"),
         ('{"text": "hi"}', "&language_code=no-such-thing!", "default", "invalid_value"),

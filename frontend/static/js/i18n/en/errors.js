@@ -82,6 +82,7 @@ export default {
   "error.cross_site": "A page of another site may not do this.",
   "error.host_not_allowed": "The gateway does not know itself by this address. Open it by its own name.",
   "error.bad_host": "The gateway does not know itself by this address. Open it by its own name.",
+  "error.compressed_body": "Something between this page and the gateway compresses what it sends.",
   "error.http_version_not_supported": "Something between this page and the gateway speaks another version of HTTP.",
   "error.too_many_guesses": "Too many wrong keys came from your address. Wait a minute.",
 
