@@ -309,7 +309,7 @@ def doctor(
         if fleet:
             findings = look_at_fleet(url, config, bundle)
         else:
-            findings = list(examine(settings, gateway.aligner))
+            findings = list(examine(settings, gateway))
     console.print(render(findings))
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rich.table import Table
 from rich.text import Text
 
 from engine.cpu.cpus import available_cpus, thread_limit
+from gateway.settings import GatewaySettings
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.processes import ports
 from voxfleet.settings import ServeSettings
@@ -168,10 +170,16 @@ def check_port(settings: ServeSettings) -> Finding:
     return Finding("Ports", Verdict.OK, f"{settings.port} is free, workers start at {worker_port}")
 
 
-def check_disk() -> Finding:
-    free_gib = shutil.disk_usage(Path.cwd()).free / 2**30
+def check_disk(data_dir: Path) -> Finding:
+    """Where the gateway keeps what it is given: the folder, or the one that it is made in."""
+    try:
+        folder = next(parent for parent in (data_dir, *data_dir.absolute().parents) if parent.exists())
+        with TemporaryFile(dir=folder):
+            free_gib = shutil.disk_usage(folder).free / 2**30
+    except OSError as error:
+        return Finding("Disk", Verdict.FAIL, f"data_dir {data_dir} cannot be written: {error.strerror}")
     verdict = Verdict.OK if free_gib >= MINIMUM_FREE_GIB else Verdict.WARN
-    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {Path.cwd()}")
+    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {data_dir.absolute()}")
 
 
 def check_test_tools() -> Finding:
@@ -184,10 +192,8 @@ def check_test_tools() -> Finding:
     return Finding("Test tools", Verdict.OK, ", ".join(tools))
 
 
-def examine(settings: ServeSettings, aligner: str = "auto") -> Iterable[Finding]:
-    """All findings, one by one as they are made (loading PyTorch takes some seconds). `aligner`: see
-    `check_aligner`.
-    """
+def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Finding]:
+    """All findings, one by one as they are made (loading PyTorch takes some seconds)."""
     checks: tuple[Callable[[], Finding], ...] = (
         check_python,
         check_packages,
@@ -197,9 +203,9 @@ def examine(settings: ServeSettings, aligner: str = "auto") -> Iterable[Finding]
         check_pages,
         check_encoders,
         check_sandbox,
-        lambda: check_aligner(aligner),
+        lambda: check_aligner(gateway.aligner),
         lambda: check_port(settings),
-        check_disk,
+        lambda: check_disk(gateway.data_dir),
         check_test_tools,
     )
     for check in checks:

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from gateway.settings import GatewaySettings
 from voxfleet import model_source
 from voxfleet.cli import app
 from voxfleet.commands import doctor
@@ -42,6 +43,15 @@ def test_a_taken_port_is_a_warning() -> None:
         finding = doctor.check_port(ServeSettings(port=port))
     assert finding.verdict is Verdict.WARN
     assert str(port) in finding.detail
+
+
+def test_the_disk_is_that_of_the_data(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found, refused = (doctor.check_disk(tmp_path / name) for name in ("not/yet", "file/data"))
+    assert found.verdict is not Verdict.FAIL and f"free in {tmp_path}/not/yet" in found.detail
+    assert refused.verdict is Verdict.FAIL
+    assert refused.detail == f"data_dir {tmp_path}/file/data cannot be written: Not a directory"
+    assert {path.name for path in tmp_path.iterdir()} == {"file"}
 
 
 def test_missing_test_tools_are_a_warning_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +90,9 @@ def test_only_a_failure_fails_the_command(
     assert "[sic]" in result.output
 
 
-def test_every_check_reports_exactly_once() -> None:
-    findings = list(doctor.examine(ServeSettings(port=0)))
+def test_every_check_reports_exactly_once(tmp_path: Path) -> None:
+    findings = list(doctor.examine(ServeSettings(port=0), GatewaySettings(data_dir=tmp_path)))
+    assert str(tmp_path) in next(finding.detail for finding in findings if finding.subject == "Disk")
     assert len({finding.subject for finding in findings}) == len(findings) == 12
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
