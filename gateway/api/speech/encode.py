@@ -90,6 +90,8 @@ async def _convert(request: Request, format: str, noted: bool, file: IO[bytes]) 
     end = min(len(pcm) - len(pcm) % 2, left)
     if samples is not None and end < left:
         raise ApiError(422, "invalid_audio", "the WAV file is cut off", param="body")
+    if not end and left == announced:
+        raise ApiError(422, "invalid_audio", "there is no sound in the WAV file", param="body")
     await asyncio.to_thread(work, pcm[:end], True)
     size = file.tell()
     file.seek(0)
