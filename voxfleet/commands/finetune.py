@@ -16,6 +16,9 @@ import typer
 
 from voxfleet.commands.options import Device, fail
 
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status of a training that was stopped and can go on."""
+
 
 class Method(StrEnum):
     LORA = "lora"
@@ -97,8 +100,9 @@ def finetune(
     except (DeviceError, DatasetError, ConfigError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing
-    if stopped:
+    if not result.over:
         typer.echo(f"stopped at step {standing.step}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED)
     typer.echo(
         f"{result.directory}: validation loss {standing.first_loss:.3f} -> {standing.best_loss:.3f} at step "
         f"{standing.best_step}, after {standing.spent_seconds / 60:.1f} minutes of training on "

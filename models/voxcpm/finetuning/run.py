@@ -49,11 +49,14 @@ class OtherRunError(DatasetError):
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What came out: `directory` speaks, `seconds` are those of all runs together."""
+    """What came out: `directory` speaks, `seconds` are those of all runs together. over: there is no more to
+    learn; else somebody stopped it.
+    """
 
     directory: Path
     standing: Standing
     seconds_of_speech: float
+    over: bool
 
 
 def finetune(
@@ -124,7 +127,7 @@ def _train(
     before, best = standing.first_loss, standing.best_loss
     over = trainer.is_over
     note("written", step=standing.best_step, loss=best, before=before, clips=clips, over=over)
-    return Finetuned(out, standing, material.seconds)
+    return Finetuned(out, standing, material.seconds, over)
 
 
 def _tell(findings: list[Finding], note: _Journal) -> None:

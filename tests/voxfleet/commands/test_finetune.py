@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from models.voxcpm.finetuning.run import Finetuned
+from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write
 from voxfleet.cli import app
 from voxfleet.commands.finetune import Method, how_to_serve, line_of, stopped_by_signals
@@ -81,6 +83,21 @@ def test_what_serves_a_voice_is_said_as_a_shell_reads_it(name: str) -> None:
     assert json.loads(request.rpartition(", on a")[0]) == {"text": "Hello.", "adapter": name}
     whole = how_to_serve(folder, name, Method.FULL).removeprefix("serve it with: ")
     assert shlex.split(whole) == ["voxfleet", "serve", "--model", str(folder)]
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_who_stops_a_training_is_told_how_to_go_on_unless_it_was_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: bool
+) -> None:
+    def stopped(data: Path, out: Path, *given: object) -> Finetuned:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Finetuned(out, Standing(step=12, best_step=8), 40.0, over)
+
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", stopped)
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna"])
+    assert result.exit_code == (0 if over else 130)
+    assert ("stopped at step 12; the same command goes on" in result.stdout) is not over
+    assert ("serve it with" in result.stdout) is over
 
 
 def test_the_first_signal_ends_the_training_and_the_next_one_the_process() -> None:
