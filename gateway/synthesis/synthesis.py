@@ -128,7 +128,7 @@ class Synthesis(Served[Outcome]):
             await self.clip.find_words(await self._lexicon_of(self._request))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
         self._gateway.check_shortest(self._request, requirement)
-        if not has_words(self._request.text):
+        if self.clip.script is None and not has_words(self._request.text):
             return self._silence(requirement)
         self._gateway.retry_budget.add_request()
         await self._speak(requirement, self._standing)

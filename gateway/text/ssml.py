@@ -252,9 +252,9 @@ class _Reader:
         self.explicit, self.boundary, self.rate = None, 0.0, self.rates[-1]
 
     def _close(self) -> None:
-        """Signs without a word belong to the words before them."""
+        """Signs of which no word is said belong to the words before them."""
         text = self.text.rstrip()
-        if not has_words(text):
+        if not has_words(text) and not any(has_words(edit.spoken) for edit in self.fixed):
             if self.passages:
                 self.passages[-1] = replace(self.passages[-1], text=self.passages[-1].text + text)
             return

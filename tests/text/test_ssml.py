@@ -34,6 +34,8 @@ def said(inner: str, attributes: str = 'xml:lang="en-US"') -> str:
         ("<p>One.</p><break time='30ms'/><p>Two.</p>", [("One.", 0), ("Two.", 0.03)], 0),
         ("<p>One.</p><break strength='none'/><p>Two.</p>", [("One.", 0), ("Two.", 0)], 0),
         ("One<break/>. <break time='1s'/>Two", [("One.", 0), ("Two", 1.4)], 0),
+        ("<sub alias='plus'>+</sub>", [("+", 0)], 0),
+        ("One<break time='1s'/><sub alias='and'>&amp;</sub><break time='1s'/>!", [("One", 0), ("&!", 1)], 1),
         ("One <![CDATA[<two>]]> &amp; &#x33;", [("One <two> & 3", 0)], 0),
         ("<!-- said by nobody -->One", [("One", 0)], 0),
     ],
@@ -50,6 +52,7 @@ def test_passages_and_pauses(inner: str, passages: list[tuple[str, float]], afte
     [
         ("<sub alias='W three C'>W3C</sub> W3C", "W three C W three C"),
         ("<sub alias='5 $'>x</sub> and $5", "5 $ and five dollars"),
+        ("One <break/> <sub alias='plus'>+</sub> <break/> two", "One | plus | two"),
         ("<say-as interpret-as='characters'>ab1</say-as>", "A B one"),
         ("<say-as interpret-as='spell-out'>US</say-as>", "U S"),
         ("<say-as interpret-as='cardinal'>1,234</say-as>", "one thousand two hundred thirty-four"),

@@ -57,6 +57,14 @@ async def test_silence_is_exactly_as_long_as_asked() -> None:
     assert tuple(start.text for start in worker.requests) == TEXTS
 
 
+async def test_what_is_written_in_signs_alone_is_said() -> None:
+    worker = ScriptedWorker([Act()])
+    async with gateway_of(worker) as gateway:
+        await speak(gateway, ear := Ear(), text="<speak><sub alias='plus'>+</sub></speak>")
+    assert [start.text for start in worker.requests] == ["plus"]
+    assert ear.pcm == spoken("plus")
+
+
 @pytest.mark.parametrize("patches", [0, 1, 3])
 async def test_a_pause_is_heard_once_though_workers_die(patches: int) -> None:
     faulty, sound = ScriptedWorker([Act(patches, "cut")] * 3), ScriptedWorker([Act()])
