@@ -83,6 +83,21 @@ def test_text_of_marks_alone_is_not_emptied() -> None:
     assert normalise("<b></b>").text == "<b></b>"
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Bake for 2½ hours.", "Bake for two and a half hours."),
+        ("It is 10 ¾ inches long.", "It is ten and three quarters inches long."),
+        ("We drove 1,250⅓ miles.", "We drove one thousand two hundred fifty and a third miles."),
+        ("Add ½ of it.", "Add one half of it."),
+        ("Line 1.5½ here.", "Line one point five one half here."),
+        ("It costs $2½ now.", "It costs two dollars one half now."),
+    ],
+)
+def test_a_whole_and_a_fraction_are_one_number(written: str, said: str) -> None:
+    assert normalise(written, "en").text == said
+
+
 def test_the_earlier_rule_has_its_way() -> None:
     rules = (rule(r"b+", "B"), rule(r"ab|c", "X"))
     assert apply(rules, "abb c") == [Edit(1, 3, "B"), Edit(4, 5, "X")]

@@ -45,7 +45,9 @@ def _whole_and(whole: int, top: int, bottom: int) -> str:
 
 def _vulgar(match: re.Match[str]) -> str:
     top, bottom = _VULGAR[match["part"]]
-    return _whole_and(int(match["whole"]), top, bottom) if match["whole"] else fraction(top, bottom)
+    if not match["whole"]:
+        return fraction(top, bottom)
+    return _whole_and(int(match["whole"].replace(",", "")), top, bottom)
 
 
 def _fraction(match: re.Match[str]) -> str | None:
@@ -101,7 +103,10 @@ _OPERAND = r"(?<=[\w)²³.])"
 _END = r"(?![A-Za-z0-9])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
-    rule(rf"(?P<whole>\d{1, 15})?\s?(?P<part>[{''.join(_VULGAR)}])", _vulgar),
+    rule(
+        rf"(?:(?<![\w.,/$€£¥])(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
+        _vulgar,
+    ),
     rule(
         r"\b(?:[Rr]ated|[Ss]cored?|[Gg]ot|[Rr]ating(?: of)?)\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
         lambda match: f"{number(match[2])} out of {number(match[3])}",
