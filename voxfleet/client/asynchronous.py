@@ -265,7 +265,7 @@ class AsyncClient:
         """When the words of a job that is complete are said: `srt`, `vtt` or `json`."""
         return (await self._call("GET", f"/api/jobs/{part(job_id)}/words.{part(format)}")).content
 
-    async def save_job(self, job_id: str, path: Path, **options: Any) -> None:
+    async def save_job(self, job_id: str, path: Path | str, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
         address = f"/api/jobs/{part(job_id)}/result"
         try:
@@ -273,7 +273,7 @@ class AsyncClient:
                 if not answer.is_success:
                     content = await answer.aread()
                     raise error_from_answer(answer.status_code, content, answer.headers.get("Retry-After"))
-                with await asyncio.to_thread(path.open, "wb") as file:
+                with await asyncio.to_thread(Path(path).open, "wb") as file:
                     async for piece in answer.aiter_bytes():
                         await asyncio.to_thread(file.write, piece)
         except httpx.HTTPError as error:

@@ -175,7 +175,7 @@ class Client:
         """When the words of a job that is complete are said: `srt`, `vtt` or `json`."""
         return self._background.run(self._client.job_words(job_id, format))
 
-    def save_job(self, job_id: str, path: Path, **options: Any) -> None:
+    def save_job(self, job_id: str, path: Path | str, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
         self._background.run(self._client.save_job(job_id, path, **options))
 

@@ -239,8 +239,9 @@ def test_jobs_are_started_followed_fetched_and_deleted(client: Client, tmp_path:
         return True if client.job(job["id"])["state"] == "complete" else None
 
     wait_until(complete, lambda: f"the job is {client.job(job['id'])}")
-    client.save_job(job["id"], tmp_path / "fox.pcm", format="pcm")
-    assert (tmp_path / "fox.pcm").read_bytes() == pcm_of(TEXT, 9)
+    for path in (tmp_path / "fox.pcm", str(tmp_path / "named.pcm")):
+        client.save_job(job["id"], path, format="pcm")
+        assert Path(path).read_bytes() == pcm_of(TEXT, 9)
     assert json.loads(client.job_words(job["id"]))["text"] == TEXT
     assert client.job_words(job["id"], "srt").startswith(b"1\n00:00:0")
     for refused in (client.cancel_job, client.resume_job):
