@@ -10,6 +10,7 @@ const CONSTRAINTS = { audio: { channelCount: 1, echoCancellation: false, noiseSu
 export class Recorder extends EventTarget {
   #context = null;
   #stream = null;
+  #turn = 0;
 
   static get available() {
     return Boolean(globalThis.AudioWorkletNode && globalThis.navigator?.mediaDevices?.getUserMedia);
@@ -19,14 +20,24 @@ export class Recorder extends EventTarget {
     return this.#context.sampleRate;
   }
 
-  /** Asks for the microphone and listens. @throws {DOMException} when it is refused or there is none */
+  /**
+   * Asks for the microphone and listens. Closed or opened anew meanwhile, it lets go of what it was given.
+   * @throws {DOMException} when it is refused, there is none, or it was closed
+   */
   async open() {
+    this.close();
+    const turn = this.#turn;
     const stream = await navigator.mediaDevices.getUserMedia(CONSTRAINTS);
     window.dispatchEvent(new Event("microphone")); // from now on devices have names
-    const context = new AudioContext();
+    if (turn !== this.#turn) {
+      release(stream);
+      throw closed();
+    }
     this.#stream = stream;
+    const context = new AudioContext();
     this.#context = context;
     await context.audioWorklet.addModule(WORKLET_URL);
+    if (turn !== this.#turn) throw closed();
     const node = new AudioWorkletNode(context, "recorder-processor", { numberOfOutputs: 0 });
     node.port.onmessage = ({ data }) => this.dispatchEvent(new CustomEvent("block", { detail: data }));
     context.createMediaStreamSource(stream).connect(node);
@@ -34,8 +45,17 @@ export class Recorder extends EventTarget {
 
   /** Lets the microphone go. */
   close() {
-    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    this.#turn += 1;
+    release(this.#stream);
     this.#context?.close();
     this.#stream = this.#context = null;
   }
+}
+
+function release(stream) {
+  for (const track of stream?.getTracks() ?? []) track.stop();
+}
+
+function closed() {
+  return new DOMException("the microphone was closed", "AbortError");
 }

@@ -80,12 +80,12 @@ export class RecordingPanel extends EventTarget {
     try {
       await this.#recorder.open();
     } catch (error) {
+      if (attempt !== this.#attempt) return; // cancelled, or begun anew
       this.reset();
       setMessage(this.#hint, error.name === "NotAllowedError" ? "record.refused" : "record.noMicrophone");
       return;
     }
-    if (attempt !== this.#attempt) this.#recorder.close();
-    else this.#countDown(COUNTDOWN, attempt);
+    this.#countDown(COUNTDOWN, attempt);
   }
 
   #countDown(seconds, attempt) {
