@@ -166,6 +166,44 @@ describe("a manuscript", () => {
     await book.save();
     assert.deepEqual(texts(service.blocks), ["a", "b"]);
   });
+
+  test("what was typed since a change stays when that is undone", async () => {
+    const service = new Kept("a", "b");
+    const book = new Manuscript(service, service.book());
+    const [, { key }] = book.blocks;
+    book.change(blocks.without(book.blocks, keysOf(book.blocks, "a")), { removes: true });
+    book.type(key, "b typed");
+    book.change(blocks.withVoice(book.blocks, new Set([key]), "tom"));
+    book.type(key, "b typed on");
+    book.undo();
+    assert.deepEqual(book.blocks.map(({ text, voice }) => [text, voice]), [["b typed on", null]]);
+    book.undo();
+    await book.save();
+    assert.deepEqual(texts(service.blocks), ["a", "b typed on"]);
+  });
+
+  test("so does what was typed in blocks that the change made", () => {
+    const undone = (words, make, type) => {
+      const service = new Kept(...words);
+      const book = new Manuscript(service, service.book());
+      book.change(make(book.blocks));
+      book.blocks.forEach(({ key }, place) => type[place] && book.type(key, type[place]));
+      book.undo();
+      return texts(book.blocks);
+    };
+    const halved = ([block]) => blocks.split(block, 4);
+    const whole = ([first, second]) => [blocks.joined(first, second).block];
+    const added = (all) => blocks.insertedAfter(all, all[0].key, [blocks.draft({})]);
+    assert.deepEqual(undone(["One two."], halved, []), ["One two."]);
+    assert.deepEqual(undone(["One two."], halved, ["And one"]), ["And one two."]);
+    assert.deepEqual(undone(["One two."], halved, ["One more"]), ["One more two."]);
+    assert.deepEqual(undone(["One two."], halved, [null, "two, typed."]), ["One two.", "two, typed."]);
+    assert.deepEqual(undone(["One.", "Two."], whole, ["And one. Two."]), ["And one.", "Two."]);
+    assert.deepEqual(undone(["One.", "Two."], whole, ["One. Two. Three."]), ["One. Three.", "Two."]);
+    assert.deepEqual(undone(["One.", "Two."], whole, ["One. Or two."]), ["One. Or two.", "Two."]);
+    assert.deepEqual(undone(["One.", "Two."], added, [null, "New."]), ["One.", "New.", "Two."]);
+    assert.deepEqual(undone(["One.", "Two."], added, [null, " "]), ["One.", "Two."]);
+  });
 });
 
 test("a book is called what its document says, else its file, else how it begins", () => {

@@ -9,6 +9,7 @@
  */
 import { draft } from "./blocks.js";
 import { merged } from "./merge.js";
+import { undone } from "./undo.js";
 
 const SAVE_MS = 800;
 const REMOVED_MS = 10_000;
@@ -22,6 +23,7 @@ export class Manuscript extends EventTarget {
   #timer = null;
   #dueAt = 0;
   #saved;
+  /** The list before and after each change. */
   #past = [];
   /** The blocks of the service by id, with takes. @type {Map<string, object>} */
   kept = new Map();
@@ -55,7 +57,7 @@ export class Manuscript extends EventTarget {
   /** Another list of blocks. @param {{undoable?: boolean, removes?: boolean}} [how] */
   change(blocks, { undoable = true, removes = false } = {}) {
     if (blocks === this.blocks) return;
-    if (undoable) this.#past = [...this.#past, this.blocks].slice(-MOST_UNDO);
+    if (undoable) this.#past = [...this.#past, { before: this.blocks, after: blocks }].slice(-MOST_UNDO);
     this.blocks = blocks;
     this.#emit("blocks");
     this.#saveSoon(removes ? REMOVED_MS : SAVE_MS);
@@ -68,12 +70,12 @@ export class Manuscript extends EventTarget {
     this.#saveSoon(SAVE_MS);
   }
 
-  /** Takes the last change of the list back. What was typed since in blocks that stay is kept. */
+  /** Takes the last change of the list back. What was typed since is kept. */
   undo() {
-    const before = this.#past.pop();
-    if (!before) return;
+    const change = this.#past.pop();
+    if (!change) return;
     const known = new Set(this.#base.map(({ id }) => id));
-    this.blocks = before.map((block) => (block.id && !known.has(block.id) ? { ...block, id: null } : block));
+    this.blocks = undone(change, this.blocks).map((block) => (block.id && !known.has(block.id) ? { ...block, id: null } : block));
     this.#adopt();
     this.#emit("blocks");
     this.#dueAt = 0;
