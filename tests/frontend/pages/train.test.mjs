@@ -73,7 +73,9 @@ describe("sending", () => {
     const asked = [];
     const said = [];
     let count = 0;
-    Object.assign(entries, { all: [{ id: "1", transcript: "One.", sent: null }, { id: "2", transcript: "Two.", sent: null }], holds: () => true, say: (entry, error) => said.push([entry.id, error?.code ?? null]) });
+    const list = [{ id: "1", transcript: "One.", sent: null }, { id: "2", transcript: "Two.", sent: null }];
+    Object.assign(entries, { add: (entry) => list.push(entry), holds: () => true, say: (entry, error) => said.push([entry.id, error?.code ?? null]) });
+    Object.defineProperty(entries, "all", { get: () => [...list] });
     const note = (name, answer) => t.mock.method(fleet.trainings, name, async (...given) => {
       asked.push(name);
       return answer(...given);
@@ -113,6 +115,34 @@ describe("sending", () => {
     const { asked, sending } = stage(t);
     assert.equal((await sending.send({ id: "t_9" }, () => {})).training.id, "t_9");
     assert.deepEqual(asked, ["addRecording", "addRecording", "start"]);
+  });
+
+  const heard = (entries) => entries.all.map(({ transcript, sent }) => [transcript, Boolean(sent)]);
+
+  test("recordings that come while others are sent go with them", async (t) => {
+    const { entries, asked, sending } = stage(t, ({ id }) => {
+      if (id === "1") entries.add({ id: "3", transcript: "Three.", sent: null });
+      return null;
+    });
+    const told = [];
+    assert.equal((await sending.send({ name: "Anna" }, ({ sent, count }) => told.push(`${sent}/${count}`))).training.id, "t_1");
+    assert.deepEqual(asked, ["create", "addRecording", "addRecording", "addRecording", "start"]);
+    assert.deepEqual(told, ["0/2", "1/3", "2/3"]);
+    assert.deepEqual(heard(entries), [["One.", true], ["Two.", true], ["Three.", true]]);
+  });
+
+  test("one whose words are changed while others are sent is sent again with them", async (t) => {
+    const { entries, asked, sending } = stage(t, ({ id }) => {
+      const [first] = entries.all;
+      if (id === "2" && first.sent === "r_1") {
+        Object.assign(first, { transcript: "One, put right.", sent: null });
+        entries.dispatchEvent(Object.assign(new Event("unsent"), { detail: "r_1" }));
+      }
+      return null;
+    });
+    assert.equal((await sending.send({ name: "Anna" }, () => {})).training.id, "t_1");
+    assert.deepEqual(asked, ["create", "addRecording", "addRecording", "deleteRecording", "addRecording", "start"]);
+    assert.deepEqual(heard(entries), [["One, put right.", true], ["Two.", true]]);
   });
 
   test("what holds for all of it ends the sending", async (t) => {

@@ -51,11 +51,13 @@ export class Entries extends EventTarget {
     this.#changed();
   }
 
-  /** Takes all away: they are somebody else's now. */
-  clear() {
-    this.#hearing.stop();
-    this.#entries.clear();
-    this.#list.replaceChildren();
+  /** Takes those away that were sent: they are somebody else's now. */
+  clearSent() {
+    for (const entry of this.all.filter(({ sent }) => sent)) {
+      this.#rowOf(entry).remove();
+      this.#entries.delete(entry.id);
+    }
+    this.#hearing.keep([...this.#entries.keys()]);
     this.#changed();
   }
 

@@ -100,7 +100,7 @@ class TrainPage {
   }
 
   async #begun({ id, name }) {
-    this.#entries.clear();
+    this.#entries.clearSent();
     this.#form.reset();
     setMessage(this.#said, "train.begun", { name });
     await this.#shelf.load();

@@ -15,23 +15,39 @@ export class Sending {
   }
 
   /**
+   * All of the entries, with those that come meanwhile.
    * @param {object} order the body of a new training, or {id} of one that is to have more recordings
    * @param {(progress: {sent: number, count: number}) => void} told
    * @returns {Promise<{training: object | null, refused: number}>} the training that was started; null where some recordings were refused
    * @throws {ApiError} for what is wrong with all of it
    */
   async send(order, told) {
-    await this.#begin(order);
-    const all = this.#entries.all;
-    let refused = 0;
-    for (const [place, entry] of all.entries()) {
-      told({ sent: place, count: all.length });
-      if (!(await this.#sendOne(entry))) refused += 1;
-    }
+    await this.#sendAll(order, told);
+    const refused = this.#entries.all.filter(({ sent }) => !sent).length;
     if (refused > 0) return { training: null, refused };
-    const training = await fleet.trainings.start(this.#training);
-    this.#training = null;
-    return { training, refused };
+    const id = this.#training;
+    this.#training = null; // what it has is not changed any more
+    try {
+      return { training: await fleet.trainings.start(id), refused };
+    } catch (error) {
+      this.#training = id;
+      throw error;
+    }
+  }
+
+  /** Until each was taken, or refused with the words that it has. */
+  async #sendAll(order, told) {
+    const refused = new Map();
+    for (;;) {
+      await this.#begin(order);
+      const { all } = this.#entries;
+      const waiting = all.filter((entry) => !entry.sent && refused.get(entry) !== entry.transcript);
+      if (waiting.length === 0) return;
+      told({ sent: all.length - waiting.length, count: all.length });
+      const [entry] = waiting;
+      const { transcript } = entry;
+      if (!(await this.#sendOne(entry))) refused.set(entry, transcript);
+    }
   }
 
   async #begin(order) {
@@ -50,24 +66,25 @@ export class Sending {
     for (const entry of this.#entries.all) entry.sent = null;
   }
 
-  /** @returns {Promise<boolean>} whether it was taken */
+  /** @returns {Promise<boolean>} false when it was refused; what was changed or taken away meanwhile is not kept there */
   async #sendOne(entry) {
-    if (entry.sent) return true;
     const { transcript } = entry;
+    const training = this.#training;
     try {
-      const { id } = await fleet.trainings.addRecording(this.#training, entry.audio, entry);
+      const { id } = await fleet.trainings.addRecording(training, entry.audio, entry);
+      if (training !== this.#training) return true; // all is sent anew
       if (!this.#entries.holds(entry) || entry.transcript !== transcript) {
         await this.#forget(id);
-        return this.#entries.holds(entry) ? this.#sendOne(entry) : true;
+        return true;
       }
       entry.sent = id;
       this.#entries.say(entry, null);
-      return true;
     } catch (error) {
       if (error.status !== 422) throw error; // it holds for the next one, too
-      this.#entries.say(entry, error);
+      if (this.#entries.holds(entry)) this.#entries.say(entry, error);
       return false;
     }
+    return true;
   }
 
   /** What was taken away is not to be trained with: where that cannot be said, all is sent anew. */
