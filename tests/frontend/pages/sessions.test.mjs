@@ -6,6 +6,7 @@ import en from "../../../frontend/static/js/i18n/en/sessions.js";
 import zh from "../../../frontend/static/js/i18n/zh/sessions.js";
 import { eventFacts, interruptions } from "../../../frontend/static/js/sessions/recording/event-list.js";
 import { fileNameOf } from "../../../frontend/static/js/client/voxfleet.js";
+import { Pages } from "../../../frontend/static/js/sessions/list/pages.js";
 import { seedText, sizeFacts, titleOf } from "../../../frontend/static/js/sessions/facts.js";
 import { narrativeOf } from "../../../frontend/static/js/sessions/recording/narrative.js";
 import { studioAddress } from "../../../frontend/static/js/sessions/to-studio.js";
@@ -96,6 +97,33 @@ test("the studio speaks what was said, with its voice, and the seed of a single 
   const told = (count) => ({ session, timeline: { utterances: timeline.utterances.slice(0, count) } });
   assert.deepEqual(fromFragment(studioAddress(told(1)).slice(1)), { text: "One two.", voice: "ruth", format: undefined, parameters: { seed: 7 } });
   assert.deepEqual(fromFragment(studioAddress(told(2)).slice(1)), { text: "One two.\nOne two.", voice: "ruth", format: undefined, parameters: {} });
+});
+
+describe("the list", () => {
+  const asked = [];
+  const pages = new Pages((before) => new Promise((resolve, reject) => asked.push({ before, resolve, reject })));
+  const page = (next, ...ids) => ({ sessions: ids.map((id) => ({ id })), next_before: next });
+  const shown = () => pages.sessions.map(({ id }) => id).join("");
+
+  test("shows a page once that was asked for twice, and nothing that was deleted meanwhile", async () => {
+    const first = pages.newest();
+    asked.pop().resolve(page("b", "a", "b"));
+    assert.equal(await first, true);
+    const twice = [pages.following(), pages.following()];
+    pages.remove("a");
+    assert.deepEqual(asked.map(({ before }) => before), ["b", "b"]);
+    for (const { resolve } of asked.splice(0)) resolve(page(null, "c", "d"));
+    assert.deepEqual(await Promise.all(twice), [false, true]);
+    assert.deepEqual([shown(), pages.more], ["bcd", false]);
+  });
+
+  test("leaves what another question has overtaken aside, also where it fails", async () => {
+    const twice = [pages.following(), pages.newest()];
+    asked[0].reject(new Error("too late"));
+    asked[1].resolve(page(null, "e"));
+    assert.deepEqual(await Promise.all(twice), [false, true]);
+    assert.equal(shown(), "e");
+  });
 });
 
 test("a file has the name that the service gives it", () => {

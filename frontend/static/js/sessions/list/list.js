@@ -12,6 +12,7 @@ import { save } from "../../shared/files/save.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { titleOf } from "../facts.js";
 import { Jobs } from "./jobs.js";
+import { Pages } from "./pages.js";
 import { RowPlayer } from "./row-player.js";
 import { Selection } from "./selection.js";
 import { sessionRow, showHeard } from "./session-row.js";
@@ -23,12 +24,10 @@ const ACTIVE_REFRESH_MS = 4000;
 const TYPING_MS = 250;
 
 class Sessions {
-  #sessions = [];
+  #pages = new Pages((before) => fleet.sessions({ limit: PAGE, before, search: this.#words || null }));
   #voices = new Map();
-  #next = null;
   #search = byId("search");
   #list = byId("list");
-  #turn = 0;
   #loaded = false;
   #refresh = null;
   #typing = null;
@@ -39,12 +38,16 @@ class Sessions {
     new FleetStatus(mountNav(byId("nav"))).start();
     this.#search.value = new URLSearchParams(location.search).get("q") ?? "";
     this.#search.addEventListener("input", () => this.#searchSoon());
-    byId("more").addEventListener("click", () => this.#loadMore());
+    byId("more").addEventListener("click", () => this.#read(() => this.#pages.following()));
     window.addEventListener("apikey", () => this.#load());
     document.addEventListener("visibilitychange", () => document.hidden || this.#load());
     this.#player.addEventListener("change", () => this.#showHeard());
     this.#selection.addEventListener("change", () => this.#showChosen());
     await Promise.all([this.#load(), this.#loadVoices()]);
+  }
+
+  get #sessions() {
+    return this.#pages.sessions;
   }
 
   get #words() {
@@ -58,27 +61,22 @@ class Sessions {
 
   /** The newest page again, and what follows it anew. */
   async #load() {
-    this.#turn += 1;
     clearTimeout(this.#refresh);
-    await this.#loadMore(null);
+    await this.#read(() => this.#pages.newest());
+    clearTimeout(this.#refresh); // of another one meanwhile
     if (!this.#sessions.some(({ state }) => state === "active")) return;
     this.#refresh = setTimeout(() => document.hidden || this.#load(), ACTIVE_REFRESH_MS);
   }
 
-  /** @param {string | null} before null: from the newest on, instead of what is shown */
-  async #loadMore(before = this.#next) {
-    const turn = this.#turn;
+  /** @param {() => Promise<boolean>} page */
+  async #read(page) {
     try {
-      const page = { limit: PAGE, before, search: this.#words || null };
-      const { sessions, next_before: next } = await fleet.sessions(page);
-      if (turn !== this.#turn) return;
-      this.#sessions = before === null ? sessions : [...this.#sessions, ...sessions];
-      this.#next = next;
+      if (!(await page())) return;
       this.#loaded = true;
       byId("problem").hidden = true;
       this.#show();
     } catch (error) {
-      if (turn === this.#turn) this.#showProblem(error);
+      this.#showProblem(error);
     }
   }
 
@@ -99,9 +97,9 @@ class Sessions {
     this.#list.removeAttribute("aria-busy");
     this.#selection.list(this.#sessions);
     this.#draw();
-    byId("more").hidden = this.#next === null;
-    const known = this.#next === null ? "sessions.count" : "sessions.countMore";
-    setMessage(byId("count"), this.#words ? "sessions.found" : known, { count: this.#sessions.length, more: this.#next === null ? "" : "+" });
+    byId("more").hidden = !this.#pages.more;
+    const known = this.#pages.more ? "sessions.countMore" : "sessions.count";
+    setMessage(byId("count"), this.#words ? "sessions.found" : known, { count: this.#sessions.length, more: this.#pages.more ? "+" : "" });
     this.#showBlank();
   }
 
@@ -176,7 +174,7 @@ class Sessions {
       for (const id of ids) {
         if (id === this.#player.id) this.#player.stop();
         await fleet.deleteSession(id);
-        this.#sessions = this.#sessions.filter((session) => session.id !== id);
+        this.#pages.remove(id);
       }
     });
     this.#show();
