@@ -1,12 +1,14 @@
 /** What the session pages are made of, without a browser: words and their times, facts, events, audio. */
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { afterEach, beforeEach, describe, test } from "node:test";
 import { encodeWav } from "../../../frontend/static/js/audio/pcm.js";
 import en from "../../../frontend/static/js/i18n/en/sessions.js";
 import zh from "../../../frontend/static/js/i18n/zh/sessions.js";
 import { eventFacts, interruptions } from "../../../frontend/static/js/sessions/recording/event-list.js";
 import { fileNameOf } from "../../../frontend/static/js/client/voxfleet.js";
 import { Pages } from "../../../frontend/static/js/sessions/list/pages.js";
+import { RowPlayer } from "../../../frontend/static/js/sessions/list/row-player.js";
+import { fleet } from "../../../frontend/static/js/shared/service/fleet.js";
 import { seedText, sizeFacts, titleOf } from "../../../frontend/static/js/sessions/facts.js";
 import { narrativeOf } from "../../../frontend/static/js/sessions/recording/narrative.js";
 import { studioAddress } from "../../../frontend/static/js/sessions/to-studio.js";
@@ -123,6 +125,79 @@ describe("the list", () => {
     asked[1].resolve(page(null, "e"));
     assert.deepEqual(await Promise.all(twice), [false, true]);
     assert.equal(shown(), "e");
+  });
+});
+
+describe("a recording in its row", () => {
+  class Sound extends EventTarget {
+    paused = true;
+    ended = false;
+    currentTime = 0;
+    src = null;
+
+    async play() {
+      if (this.src === "blob:broken") throw new DOMException("no sound", "NotSupportedError");
+      this.paused = false;
+    }
+
+    pause() {
+      this.paused = true;
+    }
+
+    removeAttribute() {
+      this.src = null;
+    }
+  }
+  const one = { id: "s_1", audio_seconds: 3 };
+  const other = { id: "s_2", audio_seconds: 3 };
+  let sound;
+  let player;
+
+  beforeEach((t) => {
+    globalThis.Audio = class extends Sound {
+      constructor() {
+        super();
+        sound = this;
+      }
+    };
+    t.mock.method(globalThis.sessionStorage, "getItem", () => "a key");
+    t.mock.method(URL, "createObjectURL", ({ name }) => `blob:${name}`);
+    t.mock.method(URL, "revokeObjectURL", () => {});
+    player = new RowPlayer();
+  });
+  afterEach(() => delete globalThis.Audio);
+
+  test("that could not be fetched, or played, is fetched anew", async (t) => {
+    const answers = [new Error("away"), { name: "broken" }, { name: "sound" }];
+    t.mock.method(fleet, "sessionAudio", async () => {
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    });
+    await assert.rejects(player.toggle(one), { message: "away" });
+    assert.equal(player.id, null);
+    await assert.rejects(player.toggle(one), { name: "NotSupportedError" });
+    await player.toggle(one);
+    assert.deepEqual([player.id, player.playing, sound.src], ["s_1", true, "blob:sound"]);
+  });
+
+  test("that comes after another was chosen disturbs that one in nothing", async (t) => {
+    const asked = [];
+    t.mock.method(fleet, "sessionAudio", () => new Promise((resolve, reject) => asked.push({ resolve, reject })));
+    const first = player.toggle(one);
+    const second = player.toggle(other);
+    asked[1].resolve({ name: "other" });
+    await second;
+    await player.toggle(other);
+    asked[0].resolve({ name: "one" });
+    await first;
+    assert.deepEqual([player.id, player.playing, sound.src], ["s_2", false, "blob:other"]);
+    const third = player.toggle(one);
+    const fourth = player.toggle(other);
+    asked[2].reject(new Error("away"));
+    asked[3].resolve({ name: "again" });
+    await Promise.all([third, fourth]);
+    assert.deepEqual([player.id, player.playing], ["s_2", true]);
   });
 });
 

@@ -31,14 +31,16 @@ export class RowPlayer extends EventTarget {
     return this.#session ? Math.min(1, this.#audio.currentTime / this.#session.audio_seconds) : 0;
   }
 
-  /** Plays it, pauses it, or goes on with it. @param {object} session @throws {ApiError} */
+  /** Plays it, pauses it, or goes on with it. Where that fails, it is fetched anew the next time. @param {object} session @throws {ApiError} */
   async toggle(session) {
     if (session.id === this.id && this.playing) return this.#audio.pause();
-    if (session.id !== this.id) await this.#open(session);
     try {
+      if (session.id !== this.id && !(await this.#open(session))) return;
       await this.#audio.play();
     } catch (error) {
-      if (error.name !== "AbortError") throw error; // a pause came first
+      if (error.name === "AbortError" || session.id !== this.id) return; // a pause came first, or another one
+      this.stop();
+      throw error;
     }
   }
 
@@ -50,14 +52,19 @@ export class RowPlayer extends EventTarget {
     this.#tell();
   }
 
+  /** @returns {Promise<boolean>} false when another was chosen meanwhile */
   async #open(session) {
     this.stop();
     this.#session = session;
     this.#tell();
     const address = await audioAddress(session);
-    if (this.#session !== session) return URL.revokeObjectURL(address); // another was chosen meanwhile
+    if (this.#session !== session) {
+      URL.revokeObjectURL(address);
+      return false;
+    }
     this.#address = address;
     this.#audio.src = address;
+    return true;
   }
 
   #release() {
