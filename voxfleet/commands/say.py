@@ -15,7 +15,7 @@ import numpy as np
 import soundfile
 
 from engine.errors import EngineError, RequestError
-from gateway.audio.formats import note_sound_file
+from gateway.audio.formats import encode_clip, note_sound_file
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.audio.watermark import Watermark
 from gateway.text import normalise
@@ -37,8 +37,8 @@ FAILURES = (
     WatermarkMissingError,
 )
 """What can go wrong through no fault of this program; each message is for the user."""
-_NOTED = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF", "CAF"})
-"""Formats that have a place for words."""
+_NOTED = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "AIFF", "CAF"})
+"""Formats of libsndfile that have a place for words of ours; into MP3 it writes its encoder's."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,12 @@ def check_output(output: Path) -> None:
 
 def marked(audio: np.ndarray, sample_rate: int) -> np.ndarray:
     """The same float32 samples [n] with the watermark."""
-    pcm = np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
-    return np.frombuffer(Watermark(sample_rate).process(pcm, last=True), "<i2").astype(np.float32) / 32768
+    pcm = Watermark(sample_rate).process(_as_s16(audio), last=True)
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+
+
+def _as_s16(audio: np.ndarray) -> bytes:
+    return np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
 
 
 def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
@@ -167,18 +171,23 @@ def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
 
     Raises SayError.
     """
-    encoded = io.BytesIO()
     try:
-        format = output.suffix.lstrip(".").upper()
-        with soundfile.SoundFile(encoded, "w", sample_rate, 1, format=format) as file:
-            if format in _NOTED:
-                note_sound_file(file)
-            file.write(audio)
-        _put(output, encoded.getvalue())
+        _put(output, _encoded(audio, sample_rate, output.suffix.lstrip(".").upper()))
     except OSError as error:
         raise SayError(f"{output} cannot be written: {error.strerror}") from error
     except soundfile.SoundFileError as error:
         raise SayError(f"{output} cannot be written: {error}") from error
+
+
+def _encoded(audio: np.ndarray, sample_rate: int, format: str) -> bytes:
+    if format == "MP3":
+        return encode_clip(_as_s16(audio), sample_rate, "mp3", noted=True)
+    encoded = io.BytesIO()
+    with soundfile.SoundFile(encoded, "w", sample_rate, 1, format=format) as file:
+        if format in _NOTED:
+            note_sound_file(file)
+        file.write(audio)
+    return encoded.getvalue()
 
 
 def _put(output: Path, content: bytes) -> None:
