@@ -26,7 +26,7 @@ from gateway.edge.crowd import Crowd, raise_descriptor_limit
 from gateway.edge.unfinished import UnfinishedFilter
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
-from gateway.settings import GatewaySettings, load_settings
+from gateway.settings import GatewaySettings, each_problem, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
 from telemetry.process import TelemetryMissingError, check_installed
@@ -128,8 +128,8 @@ def run(
             Path(config) if config else None, worker_urls=workers, host=host, port=port, max_queue=max_queue
         )
     except ValidationError as error:
-        for item in error.errors(include_url=False, include_input=False):
-            refused(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
+        for problem in each_problem(error):
+            refused(problem)
         return REFUSED
     except (OSError, ValueError, yaml.YAMLError) as error:
         return refused(error)

@@ -105,8 +105,8 @@ def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerS
 
 
 def problems_of(error: ValidationError) -> str:
-    """Each with the path of its field."""
-    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+    """All of them on one line."""
+    return "; ".join(gateway_settings.each_problem(error))
 
 
 def config_path(given: Path | None) -> Path | None:

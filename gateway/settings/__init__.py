@@ -27,6 +27,7 @@ from typing import Any
 
 import structlog
 import yaml
+from pydantic import ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
@@ -83,6 +84,14 @@ def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySet
             return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, file_values)
 
     return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
+
+
+def each_problem(error: ValidationError) -> list[str]:
+    """Each with the path of its field, where it is of one, and without the value, which may be a secret."""
+    return [
+        ": ".join(filter(None, (".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))))
+        for item in error.errors(include_url=False, include_input=False)
+    ]
 
 
 def _read_section(path: Path) -> dict[str, Any]:

@@ -131,6 +131,14 @@ def test_the_command_says_what_is_wrong_and_exits_with_2(
     assert words in capsys.readouterr().err
 
 
+def test_what_is_wrong_with_no_single_setting_names_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VOXFLEET_TLS_CERTIFICATE", str(tmp_path))
+    assert run(workers="a:1") == 2
+    assert capsys.readouterr().err.startswith("voxfleet gateway: tls_certificate")
+
+
 def test_a_watermark_without_its_package_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from gateway.database import Database, DatabaseError
 from gateway.sessions.cleanup import Limits, Removed, clean
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.upkeep import interrupt_dead
-from gateway.settings import GatewaySettings, load_settings
+from gateway.settings import GatewaySettings, each_problem, load_settings
 from gateway.settings.storage import DATABASE_FILE
 
 
@@ -68,6 +68,5 @@ async def _clean(settings: GatewaySettings, dry_run: bool) -> list[Removed]:
 def _first_line(error: Exception) -> str:
     """pydantic's messages hold the value, which may be a secret: only what is wrong is shown."""
     if isinstance(error, ValidationError):
-        problem = error.errors(include_input=False, include_url=False)[0]
-        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        return each_problem(error)[0]
     return str(error).partition("\n")[0]

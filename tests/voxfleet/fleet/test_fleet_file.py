@@ -79,7 +79,7 @@ def test_the_plan_is_what_floors_and_budget_make_of_it(tmp_path: Path) -> None:
         ),
         (
             "workers: {gpu: {model: m, audio_seconds_per_second: 1, least: 3, most: 2}}",
-            "workers.gpu: Value error, least is 3, and most only 2",
+            "workers.gpu: least is 3, and most only 2",
         ),
         (f"workers: {{gpu: {GPU}}}\nobjective: {{attained: 1}}", "objective.attained: Input should be less"),
         (
@@ -93,7 +93,7 @@ def test_the_plan_is_what_floors_and_budget_make_of_it(tmp_path: Path) -> None:
         (
             f"workers: {{gpu: {GPU}}}\n"
             "floors: [{workers: gpu, least: 1, from: '08:00', until: '09:00', timezone: ../etc}]",
-            "floors.0.timezone: Value error, this machine knows no time zone '../etc'",
+            "floors.0.timezone: this machine knows no time zone '../etc'",
         ),
         (
             f"workers: {{gpu: {GPU}}}\nbudget: {{most_workers: 2}}\n"
