@@ -21,7 +21,7 @@ import httpx
 
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
-from voxfleet.client.errors import UnreachableError, error_from_answer
+from voxfleet.client.errors import error_from_answer, unreachable
 from voxfleet.client.forms import adapter_files, audio_file, part
 from voxfleet.client.live import LiveSession
 from voxfleet.client.streaming import stream_speech
@@ -277,16 +277,14 @@ class AsyncClient:
                     async for piece in answer.aiter_bytes():
                         await asyncio.to_thread(file.write, piece)
         except httpx.HTTPError as error:
-            message = f"cannot reach {self._urls[0]}: {type(error).__name__}: {error}"
-            raise UnreachableError(message) from error
+            raise unreachable(self._urls[0], error) from error
 
     async def _call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """A successful answer. Raises SpeechError."""
         try:
             answer = await self._http.request(method, path, **options)
         except httpx.HTTPError as error:
-            message = f"cannot reach {self._urls[0]}: {type(error).__name__}: {error}"
-            raise UnreachableError(message) from error
+            raise unreachable(self._urls[0], error) from error
         if not answer.is_success:
             raise error_from_answer(answer.status_code, answer.content, answer.headers.get("Retry-After"))
         return answer

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from voxfleet.client.errors import UnreachableError, error_from, error_from_answer
+from voxfleet.client.errors import UnreachableError, error_from, error_from_answer, unreachable
 
 CHAT_PATH = "/v1/chat/completions"
 Messages = str | Sequence[Mapping[str, Any]]
@@ -84,6 +84,8 @@ class ChatStream:
                     raise error_from_answer(response.status_code, content, retry_after)
                 async for piece in self._take(response):
                     yield piece
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise unreachable(self._http.base_url, error) from error
         except httpx.HTTPError as error:
             message = f"the answer of {self._http.base_url} broke off: {type(error).__name__}: {error}"
             raise UnreachableError(message) from error

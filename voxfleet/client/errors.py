@@ -50,6 +50,11 @@ class UnreachableError(SpeechError):
     """There is no server, or the connection to it broke."""
 
 
+def unreachable(url: object, error: Exception) -> UnreachableError:
+    """That there is no server at `url`, and how that showed."""
+    return UnreachableError(f"cannot reach {url}: {type(error).__name__}: {error}")
+
+
 _KINDS: dict[str, type[SpeechError]] = {
     "invalid_request_error": InvalidRequestError,
     "authentication_error": AuthenticationError,

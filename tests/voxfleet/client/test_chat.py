@@ -74,7 +74,7 @@ def test_what_is_refused_is_typed_in_both_forms(client: Client) -> None:
         assert (caught.value.status_code, caught.value.param) == (422, "temperature")
         with pytest.raises(ValueError, match="n is no option"):
             ask(QUESTION, n=2)
-    with Client("http://127.0.0.1:9") as nobody, pytest.raises(UnreachableError):
+    with Client("http://127.0.0.1:9") as nobody, pytest.raises(UnreachableError, match=r"^cannot reach"):
         list(nobody.stream_chat(QUESTION))
 
 
