@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from gateway.settings import GatewaySettings
+from voxfleet.cli import app
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 
@@ -40,3 +42,12 @@ def test_every_path_a_document_names_exists(document: str) -> None:
 def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
     path = ROOT / document
     assert [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()] == []
+
+
+def test_every_command_and_every_option_of_serve_is_in_the_table_of_commands() -> None:
+    table = (ROOT / "docs" / "operating.md").read_text().partition("\n## Watching")[0]
+    commands = get_command(app).commands
+    assert [name for name in commands if not re.search(rf"`voxfleet {name}\b", table)] == []
+    row = next(line for line in table.splitlines() if "`voxfleet serve " in line)
+    options = [option for given in commands["serve"].params for option in given.opts]
+    assert [option for option in options if f"[{option} " not in row] == []
