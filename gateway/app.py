@@ -28,6 +28,7 @@ from gateway.books import Books
 from gateway.description import describe
 from gateway.description import route as description
 from gateway.documents.reading import Documents
+from gateway.edge.methods import HeadMiddleware, methods_of
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.jobs import Jobs
@@ -67,8 +68,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.books = Books(gateway, app_jobs)
     app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
-    install_error_handlers(app, pages.lost)
+    install_error_handlers(app, pages.lost, methods_of)
     app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(
         EdgeMiddleware,
         metrics=gateway.metrics,

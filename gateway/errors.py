@@ -152,14 +152,21 @@ async def _no_page(request: Request) -> Response | None:
     return None
 
 
+MethodsOf = Callable[[Scope], list[str]]
+"""Which methods the path of a request has."""
+
+
 async def _answer_http_error(
-    request: Request, error: HTTPException, lost_page: LostPage = _no_page
+    request: Request, error: HTTPException, lost_page: LostPage, methods_of: MethodsOf | None
 ) -> Response:
     if isinstance(error, ApiError):
         return error_response(error, request.scope)
     if error.status_code == 404 and (page := await lost_page(request)) is not None:
         return page
-    return error_response(_in_our_words(error), request.scope)
+    own = _in_our_words(error)
+    if own.status_code == 405 and methods_of is not None:
+        own.headers["Allow"] = ", ".join(methods_of(request.scope))
+    return error_response(own, request.scope)
 
 
 def _in_our_words(error: HTTPException) -> ApiError:
@@ -178,7 +185,13 @@ async def _answer_validation_error(request: Request, error: RequestValidationErr
     return error_response(from_validation(errors), request.scope)
 
 
-def install_error_handlers(app: FastAPI, lost_page: LostPage = _no_page) -> None:
-    """Make every error of `app` leave in the one shape, but for the page of an unknown address."""
-    app.add_exception_handler(HTTPException, partial(_answer_http_error, lost_page=lost_page))
+def install_error_handlers(
+    app: FastAPI, lost_page: LostPage = _no_page, methods_of: MethodsOf | None = None
+) -> None:
+    """Make every error of `app` leave in the one shape, but for the page of an unknown address.
+
+    `methods_of`: what a 405 names; None: the methods of one route.
+    """
+    answer = partial(_answer_http_error, lost_page=lost_page, methods_of=methods_of)
+    app.add_exception_handler(HTTPException, answer)
     app.add_exception_handler(RequestValidationError, _answer_validation_error)

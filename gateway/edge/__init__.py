@@ -10,6 +10,7 @@ crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to
 memory.py       what all clients together may have in memory of what they send
 middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics of each HTTP request
+methods.py      HEAD wherever GET is, and the methods that a path has
 paths.py        what holds of a path, or of all below it
 outbox.py       messages on their way to one client
 """

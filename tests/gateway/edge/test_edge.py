@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from starlette.responses import StreamingResponse
 
 from gateway.app import create_app
 from gateway.edge import memory
@@ -66,8 +67,48 @@ async def test_every_error_has_the_one_shape(
     assert "canary" not in response.text
 
 
-async def test_a_wrong_method_is_told_which_are_right(client: httpx.AsyncClient) -> None:
-    assert "POST" in (await client.patch("/tts")).headers["Allow"]
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/tts", "GET, HEAD, POST"),
+        ("PUT", "/api/jobs", "GET, HEAD, POST"),
+        ("POST", "/api/lexicon", "GET, HEAD, PUT, DELETE"),
+        ("HEAD", "/api/workers/w0/drain", "POST"),
+        ("POST", "/health", "GET, HEAD"),
+        ("POST", "/static/js/none.js", "GET, HEAD"),
+    ],
+)
+async def test_a_wrong_method_is_told_which_are_right(
+    client: httpx.AsyncClient, method: str, path: str, allowed: str
+) -> None:
+    answer = await client.request(method, path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/docs", "/api/jobs", "/api/sessions/s/audio", "/ready"])
+async def test_head_is_answered_as_get_without_the_body(client: httpx.AsyncClient, path: str) -> None:
+    head, got = await client.head(path), await client.get(path)
+    assert (head.status_code, head.content) == (got.status_code, b"") and got.content
+    assert head.headers["Content-Type"] == got.headers["Content-Type"]
+    assert int(head.headers["Content-Length"]) > 0
+
+
+async def test_a_head_of_what_does_not_end_is_answered(client: httpx.AsyncClient) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"a"
+            await asyncio.sleep(0)
+
+    app = client._transport.app
+
+    @app.get("/endless")
+    async def get_endless() -> StreamingResponse:
+        return StreamingResponse(endless())
+
+    answer = await client.head("/endless")
+    assert (answer.status_code, answer.content) == (200, b"")
+    metrics = (await client.get("/metrics")).text
+    assert 'method="HEAD",route="/endless"' in metrics
 
 
 async def test_a_body_that_is_no_json_is_400(client: httpx.AsyncClient) -> None:
