@@ -241,7 +241,7 @@ class TunedSpeaker(Speaker):
 
 
 async def say_with(speaker: Speaker, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Client:
-    async def resolve(reference: str) -> Speaker:
+    async def resolve(reference: str, tenant: str) -> Speaker:
         return speaker
 
     monkeypatch.setattr(gateway.voices, "resolve", resolve)
