@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff", ".aif")
+from models.voxcpm.vae.audio_encoding import OF_RECORDERS
+
+AUDIO_SUFFIXES = (".wav", ".flac", ".aiff", ".aif", ".ogg", ".opus", ".mp3", *OF_RECORDERS)
+"""Of what `read_audio` reads, the best first."""
 MOST_RECORDINGS = 50_000
 MANIFESTS = ("train.jsonl", "metadata.jsonl", "manifest.jsonl")
 LJSPEECH = "metadata.csv"
@@ -103,6 +106,8 @@ def _from_pairs(folder: Path) -> Iterator[Recording]:
         for file in folder.rglob("*")
         if file.suffix.lower() in AUDIO_SUFFIXES and runs.isdisjoint(file.parents)
     )
+    audio.sort(key=lambda file: AUDIO_SUFFIXES.index(file.suffix.lower()), reverse=True)
+    audio = sorted({file.with_suffix(""): file for file in audio}.values())  # the best of each recording
     without = [file for file in audio if not file.with_suffix(".txt").is_file()]
     if without:
         raise DatasetError(

@@ -29,6 +29,8 @@ CACHE_ENTRIES = 64
 SPEECH_LEVEL = 0.1
 """Of the loudest 20 ms of a recording: what is quieter is a pause."""
 FRAME_SECONDS = 0.02
+OF_RECORDERS = (".m4a", ".webm")
+"""Suffixes of what telephones and browsers record."""
 
 
 class AudioEncoder:
@@ -125,13 +127,29 @@ def most_speech(samples: np.ndarray, sample_rate: int, longest_seconds: float) -
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:
     """(mono float32 [samples], sample rate) of an audio file. Raises RequestError when it can't be read."""
+    import av
     import soundfile
 
     try:
+        if path.suffix.lower() in OF_RECORDERS:
+            return _decoded(path)
         samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
+    except (soundfile.LibsndfileError, av.FFmpegError, OSError, ValueError) as error:
         raise RequestError(f"{path.name} cannot be read as audio: {error}", param="audio") from error
     return samples.mean(axis=1), sample_rate
+
+
+def _decoded(path: Path) -> tuple[np.ndarray, int]:
+    """The same of what libsndfile does not read. Raises ValueError, also for a file without audio."""
+    import av
+
+    with av.open(path) as container:
+        stream = next(iter(container.streams.audio), None)
+        if stream is None:
+            raise ValueError("there is no audio in it")
+        mono = av.AudioResampler("flt", "mono")
+        frames = [part for frame in (*container.decode(stream), None) for part in mono.resample(frame)]
+    return np.concatenate([frame.to_ndarray()[0] for frame in frames]), frames[0].sample_rate
 
 
 def resample(samples: np.ndarray, source_rate: int, target_rate: int) -> np.ndarray:

@@ -26,6 +26,14 @@ def test_a_transcript_may_stand_beside_each_recording(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_what_telephones_and_browsers_record_is_taken_unless_there_is_better(tmp_path: Path) -> None:
+    touch(tmp_path / "a.m4a", tmp_path / "b.webm", tmp_path / "c.m4a", tmp_path / "c.wav")
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("Hello.")
+    found = [recording.audio.name for recording in read_dataset(tmp_path)]
+    assert found == ["a.m4a", "b.webm", "c.wav"]
+
+
 def test_samples_of_a_run_among_the_recordings_are_none_of_them(tmp_path: Path) -> None:
     for folder in (".", "anna/samples", "anna/step_0000100/samples", "more"):
         touch(tmp_path / folder / "1.wav")

@@ -1,0 +1,31 @@
+"""Recordings are read whatever recorded them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import RequestError
+from models.voxcpm.vae.audio_encoding import read_audio
+from tests.gateway.audio_files import encoded, speech
+
+
+@pytest.mark.parametrize("kind", ["wav", "m4a", "webm"])
+def test_a_recording_is_read_as_it_was_said(kind: str, tmp_path: Path) -> None:
+    (tmp_path / f"clip.{kind}").write_bytes(encoded(kind, speech(1.0)))
+    samples, rate = read_audio(tmp_path / f"clip.{kind}")
+    said = speech(1.0, rate)
+    assert samples.dtype == np.float32 and 0 <= len(samples) - len(said) < 0.1 * rate
+    heard = np.correlate(samples.astype(np.float64), said).max() / (said @ said)  # some codecs begin later
+    assert 0.95 < heard < 1.05
+
+
+@pytest.mark.parametrize("kind", ["wav", "m4a", "webm"])
+def test_what_is_no_audio_is_refused_by_name(kind: str, tmp_path: Path) -> None:
+    (tmp_path / f"clip.{kind}").write_bytes(b"no audio at all")
+    with pytest.raises(RequestError, match=f"clip.{kind} cannot be read as audio"):
+        read_audio(tmp_path / f"clip.{kind}")
+    with pytest.raises(RequestError, match=f"gone.{kind} cannot be read as audio"):
+        read_audio(tmp_path / f"gone.{kind}")
