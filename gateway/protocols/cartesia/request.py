@@ -86,7 +86,9 @@ class Generation(_Part):
     @property
     def ignored(self) -> dict[str, str]:
         """A header that names the fields which nothing was done with."""
-        return ignored_fields(self.model_extra)
+        parts = {"output_format": self.output_format, "generation_config": self.generation_config}
+        inner = [f"{place}.{name}" for place, part in parts.items() if part for name in part.model_extra]
+        return ignored_fields([*self.model_extra, *inner])
 
     async def to_tts_request(self, gateway: Gateway) -> TtsRequest:
         """A clip. Raises ApiError."""

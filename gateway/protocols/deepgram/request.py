@@ -9,7 +9,6 @@ from starlette.datastructures import QueryParams
 
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
-from gateway.protocols.ignored import ignored_fields
 from gateway.requests import BitRate, Name, TtsRequest
 from gateway.service import Gateway
 
@@ -50,11 +49,6 @@ class SpeakQuery(BaseModel):
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     adapter: Name | None = None
     """Not Deepgram's: what fine-tuning learnt, by id or name, to speak with."""
-
-    @property
-    def ignored(self) -> dict[str, str]:
-        """A header that names the fields which nothing was done with."""
-        return ignored_fields(self.model_extra)
 
     def to_tts_request(self, text: str) -> TtsRequest:
         """A clip. Raises ApiError."""

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict
 
 from gateway.protocols.deepgram.request import DEEPGRAM, read_query
+from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import Text, check_limits
 from gateway.service import GatewayDep
@@ -16,7 +17,7 @@ router = APIRouter()
 class SpeakBody(BaseModel):
     """What to say."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True)
 
     text: Text
 
@@ -28,4 +29,5 @@ async def speak(body: SpeakBody, request: Request, gateway: GatewayDep) -> Respo
     order = query.to_tts_request(body.text)
     check_limits(order, gateway.settings)
     facts = {"dg-request-id": request.state.request_id, "dg-char-count": str(len(body.text))}
-    return SpeechResponse(request, gateway, order, DEEPGRAM, facts | query.ignored)
+    ignored = ignored_fields([*query.model_extra, *body.model_extra])
+    return SpeechResponse(request, gateway, order, DEEPGRAM, facts | ignored)

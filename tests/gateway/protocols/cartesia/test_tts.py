@@ -281,3 +281,9 @@ async def test_voices_come_page_by_page_to_who_speaks_the_protocol(fleet: Gatewa
     async with fleet.http(headers={}) as http:
         assert (await http.get("/")).headers["Content-Type"].startswith("text/html")
         assert (await http.get("/voices")).status_code == 404
+
+
+async def test_fields_that_mean_nothing_here_are_ignored_and_named(fleet: GatewayProcess) -> None:
+    config = {"speed": 1.0, "emotion": "calm"}
+    answer = await ask(fleet, generation_config=config, pronunciation_dict_id="p")
+    assert answer.headers["X-Ignored-Fields"] == "generation_config.emotion, pronunciation_dict_id"
