@@ -10,7 +10,7 @@ _ID = {"id": Given("adapter")}
 TAG = Tag(
     "Adapters",
     "What fine-tuning learnt (LoRA), to speak with. None is used without the consent of whose voice it is. "
-    "Workers on CPUs take them.",
+    "Workers with a VoxCPM model take them, on CPUs and on GPUs (`adapter_slots`).",
     (
         Operation(
             "GET",
