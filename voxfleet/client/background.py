@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -19,21 +19,24 @@ class BackgroundLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`, which is cancelled when the caller is interrupted (Ctrl-C).
+        """The result of `work`. When the caller is interrupted (Ctrl-C), it is cancelled, and waited for.
 
         Raises RuntimeError after `close`.
         """
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("the client is closed")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        call = _Call(work)
         try:
-            return future.result()
+            self._loop.call_soon_threadsafe(call.begin, self._loop)
+            call.ended.wait()
         except BaseException:
-            future.cancel()
+            self._loop.call_soon_threadsafe(call.cancel)
+            call.ended.wait()
             raise
+        return call.task.result()
 
-    def iterate(self, items: AsyncIterator[Result]) -> Iterator[Result]:
+    def iterate(self, items: AsyncGenerator[Result, None]) -> Iterator[Result]:
         """The items as they come. Leaving the loop early closes `items`."""
         nothing_more = object()
 
@@ -44,7 +47,8 @@ class BackgroundLoop:
             while (item := self.run(next_item())) is not nothing_more:
                 yield item
         finally:
-            self.run(items.aclose())
+            if not items.ag_running:  # else the caller was interrupted twice, and it ends by itself
+                self.run(items.aclose())
 
     def close(self) -> None:
         """Stop the thread. Nothing may run any more."""
@@ -53,3 +57,28 @@ class BackgroundLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+class _Call:
+    """One coroutine on the loop; its methods are called there."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._work = work
+        self.task: asyncio.Task[Any] | None = None
+        self.ended = threading.Event()
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.task = loop.create_task(self._work)
+        self.task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+        else:
+            self._work.close()
+            self.ended.set()
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            task.exception()  # who was interrupted does not ask for it
+        self.ended.set()
