@@ -135,7 +135,7 @@ class RayPlace:
         del self._seats[seat.id]
 
     async def _make(self, seat: _Seat) -> bool:
-        """Whether there is an actor now."""
+        """Whether it is known which actor it has; one that was there before may be gone, and has none."""
         try:
             if seat.spec is None:
                 seat.actor = await asyncio.to_thread(actors.find, seat.id, self._namespace)
@@ -144,8 +144,12 @@ class RayPlace:
                     actors.make_worker, SpeechWorker, seat.id, seat.spec, self._namespace
                 )
         except (RayError, ValueError) as error:
-            logger.warning("a worker cannot be started", id=seat.id, reason=str(error))
-        return seat.actor is not None or seat.spec is None
+            cannot = "found" if seat.spec is None else "started"
+            logger.warning(f"a worker cannot be {cannot}", id=seat.id, reason=str(error))
+            return False
+        if seat.draining and seat.actor is not None:
+            seat.actor.drain.remote()  # it was asked to before there was anybody to tell
+        return True
 
     async def _look(self, seat: _Seat) -> bool:
         """Ask it how it is; whether it is still there. Waits while it waits for room."""
