@@ -189,17 +189,25 @@ class Upkeep:
 async def interrupt_dead(index: SessionIndex, folder: Path, but: Container[str] = ()) -> None:
     """Bring in order whatever is called active, `but` for these, and held by no process any more."""
     for row in await index.active():
-        if row.id in but:
-            continue
-        facts: Facts | None = None
-        try:
-            facts = await asyncio.to_thread(recover, files.session_folder(folder, row.id))
-            is_dead = facts is not None
-        except (OSError, ValueError) as error:
-            is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
-            logger.warning("a session cannot be recovered", session_id=row.id, reason=repr(error))
-        if is_dead and await index.interrupt(row.id, facts):
-            logger.info("a session was interrupted", session_id=row.id)
+        if row.id not in but:
+            await _interrupt_if_dead(index, folder, row)
+
+
+async def _interrupt_if_dead(index: SessionIndex, folder: Path, row: Session) -> None:
+    """One whose files are damaged, or not here, is interrupted as it is once nobody keeps it fresh."""
+    facts: Facts | None = None
+    problem: Exception | None = None
+    try:
+        facts = await asyncio.to_thread(recover, files.session_folder(folder, row.id))
+        is_dead = facts is not None
+    except Exception as error:
+        problem = error
+        is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+    if not (is_dead and await index.interrupt(row.id, facts)):
+        return
+    if problem is not None:
+        logger.warning("a session cannot be recovered", session_id=row.id, reason=repr(problem))
+    logger.info("a session was interrupted", session_id=row.id)
 
 
 async def make_searchable(index: SessionIndex, folder: Path) -> None:
@@ -209,7 +217,7 @@ async def make_searchable(index: SessionIndex, folder: Path) -> None:
             try:
                 built = await asyncio.to_thread(read_timeline, files.session_folder(folder, row.id))
                 text = folded_text(built)
-            except (OSError, ValueError, LookupError) as error:
+            except Exception as error:
                 text = ""
                 logger.warning("the words of a session cannot be read", session_id=row.id, reason=repr(error))
             await index.make_searchable(row, text)

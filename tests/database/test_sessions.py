@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.database import Database, Session
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
@@ -141,6 +142,32 @@ async def test_sessions_of_dead_gateways_are_interrupted_and_those_of_living_one
     assert (row.utterances, row.audio_seconds) == (1, 1.0) and row.size_bytes > 2000
     assert json.loads((folder / dead / "meta.json").read_text())["reason"] == "gateway_died"
     held.close()
+
+
+async def test_damaged_sessions_keep_no_other_from_being_brought_in_order(
+    database: Database, index: SessionIndex, folder: Path
+) -> None:
+    old = NOW - timedelta(minutes=5)
+    no_index, no_end, wrong, whole = [await add(database, state="active", used_at=old) for _ in range(4)]
+    lines = {
+        no_index: {"type": "utterance", "at": 0, "text": "Hi.", "parameters": {}},
+        wrong: {"type": "utterance", "at": 0, "index": 0, "text": None, "parameters": {}},
+        whole: {"type": "utterance", "at": 0, "index": 0, "text": "Hi.", "parameters": {}},
+    }
+    for session_id in (no_index, no_end, wrong, whole):
+        recording = RecordingFiles(folder / session_id, noted=True)
+        recording.begin({"type": "session", "id": session_id, "kind": "clip", "created_at": NOW.isoformat()})
+        recording.write(lines.get(session_id, lines[whole]))
+        recording.close()
+    (folder / no_end / files.META).write_text('{"state": "complete"}')
+    with capture_logs() as logs:
+        await interrupt_dead(index, folder)
+        await interrupt_dead(index, folder)
+    everyone = (no_index, no_end, wrong, whole)
+    assert {(await index.get(session_id)).state for session_id in everyone} == {"interrupted"}
+    assert (await index.get(whole)).utterances == 1
+    told = [log["session_id"] for log in logs if log["event"] == "a session cannot be recovered"]
+    assert sorted(told) == sorted((no_index, no_end, wrong)), "each once"
 
 
 async def test_clean_up_by_age_counts_from_the_beginning(

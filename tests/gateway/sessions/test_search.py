@@ -14,6 +14,7 @@ from sqlalchemy import update
 
 from gateway.database import Session
 from gateway.sessions.file_names import stem_of
+from gateway.sessions.storage.files import TIMELINE
 from gateway.sessions.upkeep import make_searchable
 from tests.gateway.processes import check_error
 from tests.gateway.sessions.test_api import ADMIN, Clients, running
@@ -84,10 +85,13 @@ async def test_one_that_is_being_recorded_is_found_by_its_first_words(clients: C
 
 async def test_sessions_from_before_the_search_are_found_too(clients: Clients) -> None:
     session_id = await clients.record("10.0.0.1", "An old recording.")
+    damaged = await clients.record("10.0.0.1", "Another one.")
+    folder = clients.gateway.recorder.folder
+    (folder / damaged / TIMELINE).write_text('{"utterances": [null]}')
     async with clients.gateway.database.transaction() as rows:
         await rows.execute(update(Session).values(search_title=None, search_text=None))
     assert await found(clients, "old") == []
-    await make_searchable(clients.gateway.recorder.index, clients.gateway.recorder.folder)
+    await make_searchable(clients.gateway.recorder.index, folder)
     assert await found(clients, "old slt") == [session_id]
 
 
