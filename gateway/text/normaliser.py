@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
 
 from gateway.text import chinese, english
 from gateway.text.lexicon import NO_LEXICON, Lexicon
@@ -12,6 +16,7 @@ from gateway.text.rules import apply
 from gateway.text.spoken import Edit, Spoken, is_ideogram, ranges_within
 from models.sentences import has_words
 
+logger = structlog.get_logger(__name__)
 _SENTENCE = re.compile(r".+?(?:[。！？\n]+|(?<![!?])[!?]+(?=\s|$)|$)|.+", re.DOTALL)
 _LATIN_WORD = re.compile(
     r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
@@ -53,6 +58,18 @@ def normalise(
 
 
 def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Spoken:
+    """As it is written where a rule fails, so that it is spoken all the same."""
+    try:
+        return _in_words(sentence, language, kept, spell)
+    except Exception as error:
+        # its message and its trace may hold what somebody has said
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        at = f"{Path(place.filename).name}:{place.lineno}"
+        logger.error("a sentence was not put into words", error=type(error).__name__, at=at)
+        return Spoken.of(sentence)
+
+
+def _in_words(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Spoken:
     said = Spoken.of(sentence)
     if _OTHER_SCRIPT.search(sentence):
         return said

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from benchmarks.text import FILES, cases
 from gateway.text import Spoken, normalise
@@ -23,6 +26,96 @@ PIECES = st.lists(
     ),
     max_size=6,
 )
+FUZZ = (
+    *(
+        "0123456789",
+        "0123456789",
+        "٠٣٩०५߁５０𝟗",
+        "²³¹①Ⅻ½⅐〇百",
+        "+-−–—*/×÷=<>≤√^%‰％°º$€£¥￥₹₿¢#@&~.,;:，。！？!?()[]|'’′″⁄",
+    ),
+    ("9" * 20, "1" * 4400, "1,000", "3.14", "12:30", "1999", "2024-05-06", "1/2", "007", "800-555-0000"),
+    (
+        "ſ",
+        "\u212a",
+        "ı",
+        "İ",
+        "ß",
+        "\u0301",
+        "\u200b",
+        "\u200d",
+        "\ufeff",
+        "\u3000",
+        "\u2028",
+        "\x85",
+        "\0",
+        "㎡",
+        "№",
+    ),
+    (
+        "km",
+        "kWh",
+        "m/s²",
+        "°C",
+        "M",
+        "bn",
+        "万",
+        "亿",
+        "st",
+        "th",
+        "USD",
+        "s",
+        "am",
+        "p.m.",
+        "ms",
+        "oz",
+        "ſt",
+        "\u212aM",
+    ),
+    (
+        "sec. ",
+        "ſec. ",
+        "No. ",
+        "Fıg. ",
+        "Louis ",
+        "Chapter ",
+        "XIV",
+        "iv",
+        "Call ",
+        "v",
+        "0x",
+        "Ext. ",
+        "in ",
+        "Jan ",
+    ),
+    (
+        "第",
+        "年",
+        "比分",
+        "电话",
+        "航班",
+        "验证码",
+        "章",
+        "他有",
+        "个",
+        "室",
+        " ",
+        " ",
+        "\n",
+        "a@b.co",
+        "www.a.com/",
+        "/usr/bin",
+    ),
+)
+"""Figures, signs, units and letters of all kinds."""
+
+
+def normalise_without_error(text: str, language: str | None = None) -> str:
+    """Fails where a rule does, which `normalise` only logs."""
+    with capture_logs() as logs:
+        spoken = normalise(text, language)
+    assert [entry for entry in logs if entry["log_level"] == "error"] == [], text
+    return spoken.text
 
 
 def ranges(spoken: Spoken) -> list[tuple[int, int]]:
@@ -96,6 +189,45 @@ def test_text_of_marks_alone_is_not_emptied() -> None:
 )
 def test_a_whole_and_a_fraction_are_one_number(written: str, said: str) -> None:
     assert normalise(written, "en").text == said
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("他有$999999999999M的资产。", "他有九十九亿九千九百九十九万九千九百九十九点九九亿美元的资产。"),
+        ("他有$10000000000b。", "他有一千亿亿美元。"),
+        ("他有$1.25M。", "他有一百二十五万美元。"),
+        (f"他有${'9' * 400}M。", None),
+        ("See ſec. 5.", "See section five."),
+        ("See fıg. 5.", "See fıg. five."),
+        ("v" + "1" * 4301, "version" + " one" * 4301),
+        ("$1." + "1" * 4301, f"one point{' one' * 4301} dollars"),
+    ],
+)
+def test_odd_figures_are_said_too(written: str, said: str | None) -> None:
+    spoken = normalise_without_error(written)
+    assert spoken == said if said else "M" not in spoken
+
+
+@pytest.mark.parametrize("language", ["en", "zh", None])
+def test_nothing_written_makes_a_rule_fail(language: str | None) -> None:
+    random = Random(5)
+    for _ in range(250):
+        pieces = [random.choice(random.choice(FUZZ)) for _ in range(random.randint(1, 12))]
+        normalise_without_error("".join(pieces), language)
+
+
+def test_where_a_rule_fails_the_sentence_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(match: re.Match[str]) -> str:
+        raise ValueError(f"not {match[0]}")
+
+    monkeypatch.setattr("gateway.text.english.RULES", (rule("secret", fail), rule("5", "five")))
+    with capture_logs() as logs:
+        spoken = normalise("**5** secret words!\nOnly 5.", "en")
+    assert spoken.text == "5 secret words!\nOnly five."
+    (entry,) = logs
+    assert (entry["log_level"], entry["error"]) == ("error", "ValueError")
+    assert "secret" not in str(entry) and entry["at"].startswith("test_normalise.py:")
 
 
 def test_the_earlier_rule_has_its_way() -> None:

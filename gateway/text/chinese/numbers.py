@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 _DIGITS = "零一二三四五六七八九"
 _PHONE_DIGITS = "零幺二三四五六七八九"
 _MOST_DIGITS = 16
@@ -55,9 +57,14 @@ def _below_ten_thousand(value: int) -> str:
     return words
 
 
-def large(value: float) -> str:
+def large(value: Decimal) -> str:
     """30000: "三万"; 2100000: "二百一十万"."""
     for size, name in ((10**8, "亿"), (10**4, "万")):
         if value >= size:
-            return number(f"{value / size:.10g}") + name
-    return number(f"{value:.10g}")
+            return number(_plain(value / size)) + name
+    return number(_plain(value))
+
+
+def _plain(value: Decimal) -> str:
+    """Without an exponent, however large."""
+    return f"{value:.10f}".rstrip("0").rstrip(".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from gateway.text.addresses import address_rules
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
@@ -39,7 +40,7 @@ def _money(match: re.Match[str]) -> str:
     amount, scale = match["amount"], match["scale"]
     minus = "负" if match["minus"] else ""
     if scale in _SCALES:
-        value = float(amount.replace(",", "")) * _SCALES[scale]
+        value = Decimal(amount.replace(",", "")) * _SCALES[scale]
         return f"{minus}{large(value)}{coin}"
     if "." in amount and not scale:
         amount = amount.rstrip("0").rstrip(".")

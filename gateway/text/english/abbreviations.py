@@ -89,9 +89,11 @@ def _before_name(match: re.Match[str]) -> str:
     return _BEFORE_NAME[match["say"].rstrip(".")]
 
 
-def _before_number(match: re.Match[str]) -> str:
+def _before_number(match: re.Match[str]) -> str | None:
     written = match["say"].rstrip(".")
-    word = _BEFORE_NUMBER[written.lower()]
+    word = _BEFORE_NUMBER.get(written.casefold())
+    if word is None:
+        return None
     return word.capitalize() if written[0].isupper() else word
 
 

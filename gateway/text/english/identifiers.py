@@ -25,11 +25,7 @@ def _after_call(match: re.Match[str]) -> str | None:
 
 def _version(match: re.Match[str]) -> str:
     v = "version " if match["v"] else ""
-    return v + " point ".join(_plain(group) for group in match["numbers"].split("."))
-
-
-def _plain(group: str) -> str:
-    return digits(group) if len(group) > 1 and group.startswith("0") else cardinal(int(group))
+    return v + " point ".join(number(group) for group in match["numbers"].split("."))
 
 
 def _ip_address(match: re.Match[str]) -> str | None:

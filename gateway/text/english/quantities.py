@@ -94,7 +94,7 @@ def _money(match: re.Match[str]) -> str | None:
     if scale:
         return f"{sign}{number(match['amount'])} {_SCALES.get(scale.lower(), scale)} {land}{many}"
     units = f"{cardinal(int(whole))} {land}{one if int(whole) == 1 else many}"
-    if not part or not int(part):
+    if not any(map(int, part)):
         return sign + units
     if coin is None or len(part) != 2:
         return f"{sign}{number(match['amount'])} {land}{many}"
