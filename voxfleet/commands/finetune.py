@@ -61,7 +61,7 @@ def finetune(
     niceness: Annotated[int, typer.Option(min=0, max=19, help="How far to yield the CPUs to others.")] = 0,
 ) -> None:
     """Train a voice by recordings of it. Run it again to go on after it was stopped."""
-    from engine.errors import EngineError
+    from engine.errors import EngineError, OptionsError
     from gateway.text import normalise
     from gateway.yielding import yield_cpus
     from models.config_fields import ConfigError
@@ -97,7 +97,7 @@ def finetune(
             result = train(
                 data, out / name, options, tell, lambda text: normalise(text).text, lambda: bool(stopped)
             )
-    except (DeviceError, DatasetError, ConfigError, EngineError, OSError) as error:
+    except (DeviceError, DatasetError, ConfigError, OptionsError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing
     if not result.over:

@@ -12,7 +12,7 @@ MOST_STEPS = 100_000
 MOST_ALPHA, MOST_THREADS, MOST_SEED = 8 * MAX_RANK, 1024, 2**32 - 1
 LEARNING_RATES: dict[Method, float] = {"lora": 1e-3, "full": 1e-4}
 BATCH_POSITIONS = 1024
-DEFAULT_STEPS = 600
+DEFAULT_STEPS, DEFAULT_RANK = 600, 32
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class FinetuneOptions:
 
     base: str = "bundled"
     method: Method = "lora"
-    rank: int = 32
+    rank: int = DEFAULT_RANK
     alpha: int | None = None
     strength: float | None = None
     decoder: bool | None = None

@@ -22,12 +22,13 @@ import torch
 
 from engine.cpu.cpus import available_cpus
 from engine.cpu.thread_choice import ThreadChoice
+from engine.errors import OptionsError
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
-from models.voxcpm.finetuning.corpus import Material, encode, examine, examine_together
+from models.voxcpm.finetuning.corpus import encode, examine, examine_together
 from models.voxcpm.finetuning.dataset import RUN_FILE, DatasetError, Recording, read_dataset
 from models.voxcpm.finetuning.decoder import DecoderLearner
-from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.options import DEFAULT_RANK, FinetuneOptions
 from models.voxcpm.finetuning.samples import Samples
 from models.voxcpm.finetuning.trainee import AdapterTrainee, FullTrainee, Trainee
 from models.voxcpm.finetuning.trainer import Schedule, Standing, Trainer
@@ -73,7 +74,7 @@ def finetune(
 
     Raises:
         DatasetError: the recordings cannot be trained on; OtherRunError: `out` holds a run with others.
-        ConfigError, engine.errors.WeightError: of the base.
+        ConfigError, engine.errors.WeightError: of the base. OptionsError: an option does not go with it.
     """
     work = out / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -96,6 +97,7 @@ def _train(
     work = out / "work"
     note("loading", base=options.base)
     checkpoint = _base(options)
+    learns = _decoder_learns(checkpoint, options)
     recipe = batches_of(checkpoint, options.batch_positions)
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
     spoken, findings = examine(recordings, checkpoint, min(longest, LONGEST_SECONDS), normalise, note.share)
@@ -106,7 +108,7 @@ def _train(
     if material.seconds < ADVISED_TOTAL_SECONDS:
         message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
         note("found", kind="little", files=[], message=message)
-    learner = _decoder(checkpoint, material, options)
+    learner = DecoderLearner(checkpoint, material.heard, options.rank, options.seed) if learns else None
     trainee = _trainee(checkpoint, options, learner)
     schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
     with closing(Samples(options, material.held_out_texts)) as samples:
@@ -162,11 +164,13 @@ def _base(options: FinetuneOptions) -> Checkpoint:
     return load_checkpoint(directory, options.device, dtype, trainable=True)
 
 
-def _decoder(checkpoint: Checkpoint, material: Material, options: FinetuneOptions) -> DecoderLearner | None:
+def _decoder_learns(checkpoint: Checkpoint, options: FinetuneOptions) -> bool:
     learns = options.decoder
     if learns is None:
         learns = checkpoint.generation.get("adapt_decoder") is True
-    return DecoderLearner(checkpoint, material.heard, options.rank, options.seed) if learns else None
+    if options.method == "full" and not learns and options.rank != DEFAULT_RANK:
+        raise OptionsError("rank is of adapters and of what a decoder learns; this run has neither")
+    return learns
 
 
 def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, decoder: DecoderLearner | None) -> Trainee:

@@ -12,10 +12,11 @@ from safetensors.torch import load_file
 
 from benchmarks.published import load_published
 from engine.cpu.thread_choice import ThreadChoice
+from engine.errors import OptionsError
 from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError
-from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.options import DEFAULT_RANK, FinetuneOptions
 from models.voxcpm.finetuning.pace import RECENT_STEPS, Pace
 from models.voxcpm.finetuning.run import finetune
 from models.voxcpm.finetuning.trainer import Schedule
@@ -158,7 +159,7 @@ def test_threads_follow_what_other_programs_leave(
 
 def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path: Path) -> None:
     out = tmp_path / "anna"
-    result = finetune(recordings, out, options(method="full", steps=4), lambda event: None)
+    result = finetune(recordings, out, options(method="full", rank=DEFAULT_RANK, steps=4), lambda event: None)
     assert result.standing.best_loss < result.standing.first_loss
     with VoxCPM.from_pretrained(str(out), "cpu") as voice:
         assert voice.info.name == "anna"
@@ -167,6 +168,13 @@ def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path
     assert before.keys() == after.keys()
     moved = [name for name in before if not torch.equal(before[name], after[name])]
     assert len(moved) > 0.8 * len(before)
+
+
+@pytest.mark.parametrize("decoder", [None, False])
+def test_a_rank_of_nothing_is_refused(recordings: Path, tmp_path: Path, decoder: bool | None) -> None:
+    with pytest.raises(OptionsError, match="this run has neither"):
+        given = options(method="full", rank=8, decoder=decoder)
+        finetune(recordings, tmp_path / "anna", given, lambda event: None)
 
 
 @pytest.mark.parametrize(

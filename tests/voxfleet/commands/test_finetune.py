@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from engine.errors import OptionsError
 from models.voxcpm.finetuning.run import Finetuned
 from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write
@@ -68,6 +69,17 @@ def test_what_cannot_be_done_is_said(
     (tmp_path / "data").mkdir()
     result = CliRunner().invoke(app, ["finetune", str(tmp_path / "data"), "--out", str(tmp_path), *arguments])
     assert result.exit_code == status and reason in result.stderr
+
+
+def test_an_option_that_does_not_go_with_the_base_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*given: object) -> None:
+        raise OptionsError("rank is of adapters")
+
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", refused)
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna"])
+    assert (result.exit_code, result.stderr) == (1, "error: rank is of adapters\n")
 
 
 @pytest.mark.parametrize("name", ["anna", 'Anna "the voice" of O\'Neil; rm -rf'])
