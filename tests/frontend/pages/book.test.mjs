@@ -111,6 +111,8 @@ class Kept {
   async setBlocks(_, version, sent) {
     this.puts.push(structuredClone(sent));
     if (version !== this.version) throw Object.assign(new Error("old"), { status: 409 });
+    const known = new Set(this.blocks.map(({ id }) => id));
+    if (sent.some(({ id }) => id && !known.has(id))) throw Object.assign(new Error("unknown"), { status: 422 });
     this.version += 1;
     this.blocks = sent.map((block) => this.#block(block));
     return this.book();
@@ -165,6 +167,19 @@ describe("a manuscript", () => {
     assert.deepEqual([book.blocks[0].text, book.blocks[0].id], ["a", null]);
     await book.save();
     assert.deepEqual(texts(service.blocks), ["a", "b"]);
+  });
+
+  test("a removal that is undone while it is saved comes back as a new block", async () => {
+    const service = new Kept("a", "b");
+    const book = new Manuscript(service, service.book());
+    book.change(blocks.without(book.blocks, keysOf(book.blocks, "a")), { removes: true });
+    const saving = book.save();
+    await Promise.resolve();
+    book.undo();
+    await saving;
+    await book.save();
+    assert.deepEqual(texts(service.blocks), ["a", "b"]);
+    assert.ok(book.clean);
   });
 
   test("what was typed since a change stays when that is undone", async () => {

@@ -137,7 +137,11 @@ export class Manuscript extends EventTarget {
       return false;
     }
     const ids = new Map(said.map(({ key }, place) => [key, book.blocks[place].id]));
-    const named = (block) => (ids.has(block.key) && block.id !== ids.get(block.key) ? { ...block, id: ids.get(block.key) } : block);
+    const known = new Set(book.blocks.map(({ id }) => id));
+    const named = (block) => {
+      const id = ids.get(block.key) ?? (known.has(block.id) ? block.id : null); // of what came back meanwhile, none is known
+      return id === block.id ? block : { ...block, id };
+    };
     const unchanged = this.blocks === sent;
     this.blocks = this.blocks.map(named);
     this.#saved = unchanged ? this.blocks : sent.map(named);
