@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { PlaybackReporter } from "../../../frontend/static/js/audio/playback-reporter.js";
-import { beyond } from "../../../frontend/static/js/studio/history/clip-store.js";
+import { ClipStore, beyond } from "../../../frontend/static/js/studio/history/clip-store.js";
 import { SoundTurn, Tabs } from "../../../frontend/static/js/shared/hearing/tabs.js";
 import { crc32 } from "../../../frontend/static/js/shared/files/zip.js";
 import { titleOf } from "../../../frontend/static/js/studio/history/download.js";
@@ -60,6 +60,39 @@ describe("what the history keeps", () => {
     assert.deepEqual([...again.chunks[0]], [1, -2, 3, 4]);
     assert.deepEqual([again.sampleRate, again.firstAudioSeconds, again.sessionId], [8000, 0.5, "s"]);
     assert.ok(Math.abs(again.realTimeFactor - 0.25) < 1e-9);
+  });
+});
+
+describe("the store of clips", () => {
+  /** A request that is answered soon. */
+  const answered = (result, error) => {
+    const request = {};
+    queueMicrotask(() => {
+      Object.assign(request, { result, error });
+      if (error) request.onerror();
+      else request.onsuccess();
+    });
+    return request;
+  };
+
+  test("is opened anew where it could not be opened, or was closed by the browser", async (t) => {
+    const closed = new DOMException("the connection is closing", "InvalidStateError");
+    const database = { lost: false, closes: 0, close: () => (database.closes += 1) };
+    database.transaction = () => {
+      if (database.lost) throw closed;
+      return { objectStore: () => ({ getAll: () => answered([{ id: 1 }, { id: 2 }]) }) };
+    };
+    const openings = [[null, new DOMException("try later", "UnknownError")], [database], [{ ...database, transaction: database.transaction }]];
+    globalThis.indexedDB = { open: () => answered(...openings.shift()) };
+    t.after(() => delete globalThis.indexedDB);
+    const store = new ClipStore();
+    assert.deepEqual(await store.all(), []);
+    assert.deepEqual(await store.all(), [{ id: 2 }, { id: 1 }]);
+    database.lost = true;
+    assert.deepEqual(await store.all(), []);
+    database.lost = false;
+    assert.deepEqual(await store.all(), [{ id: 2 }, { id: 1 }]);
+    assert.deepEqual([openings.length, database.closes], [0, 1]);
   });
 });
 

@@ -63,17 +63,19 @@ export class ClipStore {
 
   /** The result of one request in a transaction of its own; null where it can not be done. */
   async #run(mode, ask) {
+    const opening = (this.#opening ??= open());
     try {
-      this.#opening ??= open();
-      const database = await this.#opening;
+      const database = await opening;
       return await settled(ask(database.transaction(STORE, mode).objectStore(STORE)));
     } catch {
+      if (opening === this.#opening) this.#opening = null; // browsers close it now and then: it is opened anew the next time
+      opening.then((database) => database.close(), () => null);
       return null; // no IndexedDB here, or its disk is full
     }
   }
 }
 
-function open() {
+async function open() {
   const request = indexedDB.open(DATABASE, 1);
   request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: "id", autoIncrement: true });
   return settled(request);
