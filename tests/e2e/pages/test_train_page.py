@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
 from tests.e2e.processes import Server, gateway, worker
 from tests.e2e.studio import write_voice
-from tests.e2e.trainings import EVERY_STATE, answer_with
+from tests.e2e.trainings import EVERY_STATE, answer_with, training
 from tests.gateway.adapters.uploads import WORKER
 
 SENTENCE = "The first train of the morning leaves a little before six"
@@ -95,6 +95,35 @@ def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
         page.locator("dialog[open]").get_by_role("button", name="Delete training").click()
         expect(page.locator("#none")).to_be_visible()
         assert [text for text in watched.complaints if "422" not in text] == []  # the silent recording
+
+
+def test_what_comes_while_a_training_starts_stays_and_the_consent_is_asked_for_again(
+    browser: Browser, fleet: Server, folder: Path
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.route("**/api/adapters/consent*", lambda route: route.abort(), times=1)
+        starting: list[Route] = []
+        page.route("**/start", lambda route: starting.append(route))
+        page.goto(f"{fleet.url}/train")
+        expect(page.locator("#trainings[aria-busy]")).to_have_count(0)
+        page.set_input_files("#file", [folder / name for name in ("1.wav", "1.txt", "2.wav", "2.txt")])
+        page.set_input_files("#file", [folder / "3.wav"])
+        page.get_by_role("textbox", name="What is said in 3.wav").fill("And this is said, too.")
+        page.fill("#train-name", "Bea")
+        expect(page.locator("#train-consent")).to_be_disabled()
+        page.click("#train-start")
+        expect(page.locator("#train-consent")).to_be_enabled()
+        page.check("#train-consent")
+        page.fill("#train-consent-by", "Bea Example")
+        with page.expect_request("**/start"):
+            page.click("#train-start")
+        page.set_input_files("#file", [folder / "4.wav", folder / "4.txt"])
+        expect(page.locator(".train-entry")).to_have_count(4)
+        starting[0].fulfill(json={"training": training("Bea", "queued")})
+        expect(page.locator(".train-entry")).to_have_count(1)
+        expect(page.get_by_role("textbox", name="What is said in 4.wav")).to_have_value("Nothing is heard.")
+        assert [text for text in watched.complaints if "ERR_FAILED" not in text] == []  # the consent
 
 
 def test_a_sentence_is_read_aloud_and_kept_with_its_words(browser: Browser, fleet: Server) -> None:

@@ -85,6 +85,7 @@ class TrainPage {
       this.#entries.say(wordless, { code: "missing_field", param: "transcript", message: "transcript" });
       return this.#entries.focus(wordless);
     }
+    if (missing && !this.#form.hasStatement) await this.#form.loadStatement(); // it could not be fetched before
     if (missing) return this.#fail({ code: "missing_field", param: missing, message: missing });
     this.#form.show({ sent: 0, count: this.#entries.all.length });
     try {

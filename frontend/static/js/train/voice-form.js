@@ -24,6 +24,7 @@ export class VoiceForm extends EventTarget {
   #fields;
   /** The training that is to have more recordings; null: a new voice. */
   #training = null;
+  #asked = 0;
   #start = h("button", { class: "button button-primary", type: "submit", id: "train-start" }, icon("spark"), this.#words);
 
   constructor() {
@@ -65,7 +66,14 @@ export class VoiceForm extends EventTarget {
 
   /** Other words have to be agreed to anew. */
   async loadStatement() {
-    this.#agreeTo(await fleet.trainings.consentStatement(language()).catch(() => ""));
+    const asked = (this.#asked += 1);
+    const statement = await fleet.trainings.consentStatement(language()).catch(() => "");
+    if (asked === this.#asked) this.#agreeTo(statement);
+  }
+
+  /** Whether there are words to agree to. */
+  get hasStatement() {
+    return this.#statement.textContent !== "";
   }
 
   /** For more recordings of a training that is there, instead of a new voice. @param {{id: string, name: string}} training */
