@@ -228,7 +228,7 @@ class Studio {
 
   /** @param {number} beside entry of the history that it will be compared with */
   #speak(request, beside) {
-    this.#history.shows(undefined, beside);
+    this.#history.makes(beside);
     this.#speaker.speak(request, this.#config.sample_rate ?? 24000);
   }
 

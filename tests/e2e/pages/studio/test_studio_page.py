@@ -19,6 +19,17 @@ from tests.gateway.administration import ADMIN
 SENTENCE = "The quick brown fox sleeps."
 OTHER = "One by one they lit lamps."
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
+READ_LATE = """() => {
+  const read = Blob.prototype.arrayBuffer;
+  Blob.prototype.arrayBuffer = async function () {
+    Blob.prototype.arrayBuffer = read;
+    await new Promise((resolve) => {
+      window.readLate = () => new Promise((rest) => resolve() ?? setTimeout(rest, 50));
+    });
+    return read.call(this);
+  };
+}"""
+"""The next clip is read once `readLate` is called, which ends when that has had its time."""
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +172,24 @@ class TestHistory:
         expect_player(other, "playing")
         expect_player(page, "paused")
         expect_player(other, "playing")
+
+    def test_the_clip_that_was_pressed_last_comes_to_the_stage(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        for text in (SENTENCE, OTHER):
+            speak(page, text)
+        shown = page.locator(".clip[data-shown] .clip-text")
+        page.evaluate(READ_LATE)
+        page.get_by_role("button", name=f"Play: {SENTENCE}").click()
+        page.get_by_role("button", name=f"Play: {OTHER}").click()
+        expect_state(page, "replayed")
+        page.evaluate("readLate()")
+        expect(shown).to_have_text(OTHER)
+        page.evaluate(READ_LATE)
+        page.get_by_role("button", name=f"Play: {SENTENCE}").click()
+        speak(page, "A third one.")
+        page.evaluate("readLate()")
+        expect_state(page, "done")
+        expect(shown).to_have_text("A third one.")
 
     def test_a_sample_takes_nothing_away_for_good(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet, "")

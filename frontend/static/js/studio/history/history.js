@@ -21,6 +21,7 @@ export class History extends EventTarget {
   #undo = new UndoBar(byId("history-undo"));
   #shown = undefined;
   #beside = null;
+  #asked = 0;
   #position;
 
   /** @param {() => number} position the play head's place on the stage, in [0, 1] */
@@ -79,6 +80,12 @@ export class History extends EventTarget {
     this.#mark();
   }
 
+  /** A clip is being made: what was pressed before comes to the stage no more. @param {number} [beside] see `shows` */
+  makes(beside) {
+    this.#asked += 1;
+    this.shows(undefined, beside);
+  }
+
   /**
    * Another clip is on the stage: an entry's, or one that is not kept yet.
    * @param {number} id @param {number} beside entry that it is compared with once it is kept
@@ -108,7 +115,9 @@ export class History extends EventTarget {
   }
 
   async #replay(entry, fraction = 0) {
+    const asked = (this.#asked += 1);
     const utterance = await Utterance.kept(entry);
+    if (asked !== this.#asked) return; // another was pressed, or asked for
     this.#emit("replay", { utterance, outcome: entry.figures, fraction });
     this.shows(entry.id);
   }
