@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server
@@ -17,6 +17,12 @@ from tests.gateway.documents.files import page as xhtml
 
 SPOKEN = 60_000
 """Milliseconds that a few sentences may take on a busy machine."""
+DROP = """() => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File(["Another one."], "other.txt", { type: "text/plain" }));
+  document.dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+}"""
+"""Another file is dropped on the page."""
 CHAPTERS = {
     "one.xhtml": xhtml("<h1>The Harbour</h1><p>Anna lit the lamp.</p><p>“Is he back?” asked Anna.</p>"),
     "two.xhtml": xhtml("<h1>The Storm</h1><p>The rain fell on the roof.</p>"),
@@ -153,6 +159,51 @@ def test_the_same_on_a_phone(browser: Browser, fleet: Server, story: Path) -> No
         expect(page.locator(".block[data-now] .block-text")).not_to_have_text("Anna lit the lamp.")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert watched.complaints == []
+
+
+def until_held(page: Page, asked: list[Route], count: int) -> None:
+    """So many requests wait for their answers."""
+    while len(asked) < count:
+        page.wait_for_timeout(10)
+
+
+class TestAnswersThatComeLate:
+    def test_the_shelf_shows_what_was_asked_for_last(self, browser: Browser, fleet: Server) -> None:
+        progress = {"blocks": 1, "ready": 1, "making": 0, "queued": 0, "seconds_left": None}
+        book = {"id": "b_1", "title": "Gone by now", "progress": progress}
+        asked: list[Route] = []
+        with watched_page(browser) as watched:
+            page = watched.page
+            page.route("**/api/books", lambda route: asked.append(route))
+            page.goto(f"{fleet.url}/book")
+            for _ in range(2):
+                with page.expect_request("**/api/books"):
+                    page.evaluate("dispatchEvent(new Event('apikey'))")
+            until_held(page, asked, 3)
+            *late, last = asked
+            last.fulfill(json={"books": []})
+            expect(page.locator("#none")).to_be_visible()
+            for route in late:
+                route.fulfill(json={"books": [book]})
+            page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))")
+            expect(page.locator("[data-book]")).to_have_count(0)
+            assert watched.complaints == []
+
+    def test_one_book_is_begun_at_a_time(self, browser: Browser, fleet: Server, story: Path) -> None:
+        asked: list[Route] = []
+        with watched_page(browser) as watched:
+            page = watched.page
+            page.route("**/api/documents", lambda route: asked.append(route))
+            page.goto(f"{fleet.url}/book")
+            with page.expect_request("**/api/documents"):
+                page.set_input_files("#file", story)
+            page.evaluate(DROP)
+            expect(page.locator("#begin")).to_be_disabled()
+            until_held(page, asked, 1)
+            asked[0].continue_()
+            page.wait_for_url("**/book/b_*")
+            expect(page.locator("#title")).to_have_value("The Walk")
+            assert len(asked) == 1 and watched.complaints == []
 
 
 def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) -> None:

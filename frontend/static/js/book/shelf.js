@@ -20,6 +20,8 @@ const ABSENT = new Set(["books_unavailable", "database_unavailable", "not_found"
 class Shelf {
   #list = byId("list");
   #refresh = null;
+  #turn = 0;
+  #beginning = false;
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -27,17 +29,21 @@ class Shelf {
     byId("paste").addEventListener("submit", (event) => this.#pasted(event));
     takeDrops(byId("drop"), ([file]) => this.#begin(file));
     window.addEventListener("apikey", () => this.#load());
+    window.addEventListener("pageshow", ({ persisted }) => persisted && this.#busy(false)); // back from the book
     document.addEventListener("visibilitychange", () => document.hidden || this.#load());
     await this.#load();
   }
 
   async #load() {
+    const turn = (this.#turn += 1);
     clearTimeout(this.#refresh);
     try {
       const books = await fleet.books.list();
+      if (turn !== this.#turn) return;
       this.#show(books);
       if (books.some(({ progress }) => progress.making + progress.queued > 0)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
     } catch (error) {
+      if (turn !== this.#turn) return;
       this.#list.replaceChildren();
       this.#fail(error, () => this.#load());
     } finally {
@@ -85,15 +91,22 @@ class Shelf {
     else byId("text").focus();
   }
 
+  /** One book at a time, until its page is there. */
+  #busy(busy) {
+    this.#beginning = byId("begin").disabled = byId("file").disabled = busy;
+  }
+
   async #begin(file) {
+    if (this.#beginning) return;
     byId("problem").hidden = true;
-    byId("begin").disabled = byId("file").disabled = true;
+    this.#busy(true);
     setMessage(byId("said"), "book.reading", { name: file.name });
     try {
       const read = await fleet.books.readDocument(file);
       const made = bookRequest(read, file.name, t("book.untitled"));
       if (made.blocks.length === 0) {
         setMessage(byId("said"), "book.empty");
+        this.#busy(false);
         return;
       }
       const book = await fleet.books.create(made);
@@ -102,9 +115,8 @@ class Shelf {
     } catch (error) {
       clearMessage(byId("said"));
       byId("said").textContent = "";
+      this.#busy(false);
       this.#fail(error, () => this.#begin(file));
-    } finally {
-      byId("begin").disabled = byId("file").disabled = false;
     }
   }
 
