@@ -205,6 +205,25 @@ class TestAnswersThatComeLate:
             expect(page.locator("#title")).to_have_value("The Walk")
             assert len(asked) == 1 and watched.complaints == []
 
+    def test_a_book_is_opened_once(self, browser: Browser, fleet: Server, story: Path) -> None:
+        asked: list[Route] = []
+        with watched_page(browser) as watched:
+            page = watched.page
+            page.goto(f"{fleet.url}/book")
+            page.set_input_files("#file", story)
+            page.wait_for_url("**/book/b_*")
+            page.route("**/api/books/*", lambda route: asked.append(route))
+            page.reload()
+            with page.expect_request("**/api/books/*"):
+                page.evaluate("dispatchEvent(new Event('apikey'))")
+            until_held(page, asked, 2)
+            for route in asked:
+                route.continue_()
+            expect(page.locator("#title")).to_have_value("The Walk")
+            page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))")
+            expect(page.locator("#voice-place > *")).to_have_count(1)
+            assert watched.complaints == []
+
 
 def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser itself complains of the 503

@@ -29,6 +29,7 @@ class Editor {
   #voices = new Voices();
   #undo = new UndoBar(byId("undo"), { closes: true });
   #refresh = null;
+  #turn = 0;
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -37,11 +38,14 @@ class Editor {
   }
 
   async #load() {
+    const turn = (this.#turn += 1);
     try {
       const [book, voices] = await Promise.all([fleet.books.get(this.#id), fleet.voices()]);
+      if (turn !== this.#turn) return; // there is one manuscript
       this.#voices.show(voices);
       this.#begin(book);
     } catch (error) {
+      if (turn !== this.#turn) return;
       byId("blocks").replaceChildren();
       this.#fail(error, () => this.#load());
     }
