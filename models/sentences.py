@@ -21,7 +21,7 @@ from sentencex import segment
 Ranges = Sequence[tuple[int, int]]
 """Begin and end of each, in order; they do not overlap."""
 
-_PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
+_PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|(?:(?<!\s)\s+)?\u2014\s*")
 _SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
 """A number may go on after a space: "+1 415 555 2671", "3:30 pm", "No. 5"."""
 _STRETCH, _LONGEST_STRETCH = 4000, 16_000
@@ -31,7 +31,7 @@ _STOPS = "!?\u2026\u3002\uff01\uff1f"
 """What ends a sentence, besides the full stop, which may also stand in a number."""
 _CLOSERS = "\"')]\u2019\u201d"
 _PAUSES = ",;:-\u2013\u2014\u3001\uff0c\uff1b\uff1a"
-_END = re.compile(rf"(?:(?<!\d)\.|[{_STOPS}])[{re.escape(_CLOSERS)}]*\s*$|\n\s*$")
+_END = re.compile(rf"(?:(?<!\d)\.|[{_STOPS}])[{re.escape(_CLOSERS)}]*$")
 
 
 def has_words(text: str) -> bool:
@@ -131,7 +131,8 @@ def _within(kept: Ranges, start: int, end: int) -> Ranges:
 
 def seems_complete(text: str) -> bool:
     """Whether a text that has stopped growing for a moment ends like a sentence; "It costs $5." may go on."""
-    return _END.search(text) is not None
+    words = text.rstrip()
+    return "\n" in text[len(words) :] or _END.search(words) is not None
 
 
 def ended(text: str) -> str:

@@ -35,7 +35,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
 
     edge = r"(?<![A-Za-z0-9_@./-])"
     return (
-        rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]*@{_HOST}[A-Za-z]{{2,}})", say_all),
+        rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@{_HOST}[A-Za-z]{{2,}})", say_all),
         rule(
             rf"{edge}(?P<say>[a-z]{{2,6}}://(?:{_HOST}[A-Za-z]{{2,}}|[A-Za-z0-9.-]+){_TAIL})", say_url, re.I
         ),

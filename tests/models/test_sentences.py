@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.sentences import complete, ended, has_words, parts
+from models.sentences import complete, cut, ended, has_words, parts, seems_complete
 
 STORY = 'Dr. Smith paid $12.50 for 3 apples. Then he left! Did he? "Yes," said J. R. Tolkien. It was 6 p.m.'
 
@@ -98,3 +100,15 @@ def test_the_sentences_of_a_book_are_those_of_its_pages() -> None:
     assert {sentence.strip() for sentence in found} == {
         "The door was open.", "Nobody came!", "Did Dr. Smith leave?"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("look", [seems_complete, lambda text: cut(text, len(text) - 1)])
+def test_time_grows_with_a_run_of_white_space_and_not_with_its_square(look: Callable[[str], object]) -> None:
+    def seconds(count: int) -> float:
+        text = "a" + "\n" * count + "x"
+        began = time.thread_time()
+        look(text)
+        return time.thread_time() - began
+
+    short = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(12_000) for _ in range(3)) < 36 * short + 0.01

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from benchmarks.text import FILES, cases
-from gateway.text import Spoken, normalise
-from gateway.text.rules import apply, rule
+from gateway.text import Spoken, chinese, english, normalise
+from gateway.text.marks import MARKS
+from gateway.text.rules import Rule, apply, rule
 from gateway.text.spoken import Edit
 
 PIECES = st.lists(
@@ -236,7 +237,8 @@ def test_the_earlier_rule_has_its_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:", "A ", "A. ", "AB ", "!", "-"]
+    "piece",
+    ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:", "A ", "A. ", "AB ", "!"],
 )
 def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     def seconds(count: int) -> float:
@@ -251,3 +253,16 @@ def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
         assert min(seconds(8_000) for _ in range(4)) < 24 * short + 0.1
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("piece", ["-", "+1", ",011", "a | ", "__a ", "A. "])
+def test_no_rule_tries_every_cut_of_a_run(piece: str) -> None:
+    def seconds(each: Rule, count: int) -> float:
+        text = piece * (count // len(piece)) + "x"
+        began = time.thread_time()
+        list(each.pattern.finditer(text))
+        return time.thread_time() - began
+
+    for each in (*MARKS, *english.RULES, *english.letters.RULES, *chinese.RULES):
+        short = min(seconds(each, 1_000) for _ in range(3))
+        assert min(seconds(each, 8_000) for _ in range(3)) < 24 * short + 0.01, each.pattern.pattern

@@ -11,7 +11,7 @@ from web_page import Page, parsed_html
 
 _SIGNS = re.compile(
     r"^ {0,3}#{1,6}[ \t]+\S|^[^\s#>].*\n(?:={3,}|-{3,})[ \t]*$"
-    r"|\[[^\]\n]+\]\([^)\s]+\)|\*\*[^\s*][^*\n]*\*\*|^```",
+    r"|\[[^\[\]\n]+\]\([^()\s]+\)|\*\*[^\s*][^*\n]*\*\*|^```",
     re.MULTILINE,
 )
 """What a plain text has by chance only."""

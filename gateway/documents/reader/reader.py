@@ -18,7 +18,7 @@ from web_page import read_page
 
 _PDF_HEAD_BYTES = 1024
 _HTML = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:(?><!--.*?-->)\s*)*"
     rb"<(?:!doctype\s+html|html|head|body|main|article|section|div|p|h[1-6]|title|meta|table)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )

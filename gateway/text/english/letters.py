@@ -74,7 +74,7 @@ RULES = (
     rule(rf"\b(?:{_GROUP}|plus {_GROUP}|plus {_DIGIT})(?P<say>,)(?= {_GROUP}\b)", "."),
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:[ -][A-Z])+)(?![\w-])", _run),
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:\. [A-Z]){3,})(?=\.)", _run),
-    rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:\. [A-Z])+\.)(?= [A-Z][a-z])", _run),
+    rule(r"(?<![\w'’.-])(?<!(?<![\w'’.-])[A-Z]\. )(?P<say>[A-Z](?:\. [A-Z])+\.)(?= [A-Z][a-z])", _run),
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:\. [A-Z])+)(?=\.)", _run),
     rule(r"(?<![\w'’.-])(?P<say>w w w)(?!\w)", spelt("WWW")),
     rule(r"(?<![\w'’.-])(?P<say>P h D)(?!\w)", "pee aitch dee"),

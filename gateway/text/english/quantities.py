@@ -7,7 +7,7 @@ import re
 from gateway.text.english.numbers import cardinal, number
 from gateway.text.rules import rule
 
-NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+NUMBER = r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d+(?:\.\d+)?"
 _SCALES = {
     "k": "thousand", "m": "million", "mn": "million", "mio": "million", "b": "billion", "bn": "billion",
     "t": "trillion", "tn": "trillion",

@@ -104,6 +104,12 @@ async def test_latin_text_without_a_mark_is_read(path: Path) -> None:
     assert await marked("Caf\u00e9 \u00e0 la carte.".encode("cp1252"), path) == ["Caf\u00e9 \u00e0 la carte."]
 
 
+@pytest.mark.parametrize("run", ["<!---->" * 60, "[" * 200_000, "[a](" * 60_000])
+async def test_runs_of_signs_are_looked_through_once(run: str, path: Path) -> None:
+    document = await read(f"{run} They walked.".encode(), path, 10**6)
+    assert document.blocks[-1].text.endswith("They walked.")
+
+
 async def test_pdf_lines_are_joined_and_page_numbers_dropped(path: Path) -> None:
     pages = [
         [("Head", 9, 780), (f"A line that ends in a hy-{number}", 12, 700), ("phen here.", 12, 686),
