@@ -24,6 +24,8 @@ MOST_PAUSE_SECONDS = 120.0
 """Of all pauses together."""
 MOST_DOCUMENT_CHARACTERS = 1_000_000
 """Of a document with its markup, whatever settings allow: it is read on the event loop."""
+_MOST_SAY_AS_CHARACTERS = 20_000
+"""Of all that is read as its author says: putting it into words takes 15 microseconds per character."""
 _MOST_DEPTH = 16
 _MOST_ELEMENTS = 2000
 _STRENGTHS = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}
@@ -130,6 +132,7 @@ class _Reader:
     boundary: float = 0.0
     """Of sentences and paragraphs that began or ended since."""
     elements: int = 0
+    say_as_characters: int = 0
     attributes: dict[str, str] = field(default_factory=dict)
     inner: str = ""
     """Text of an element that holds text alone."""
@@ -209,6 +212,9 @@ class _Reader:
                 raise SsmlError(f"<say-as> cannot read as {kind[:40]!r}; known are {', '.join(KINDS)}")
             if format is not None and (kind != "date" or format not in DATE_FORMATS):
                 raise SsmlError(f"<say-as>: format is one of {', '.join(DATE_FORMATS)}, of a date")
+            self.say_as_characters += len(written)
+            if self.say_as_characters > _MOST_SAY_AS_CHARACTERS:
+                raise SsmlError(f"<say-as> holds at most {_MOST_SAY_AS_CHARACTERS} characters in all")
             language = self._language_of(written)
             said = say_as(written, kind, language, format)
             return said, by_name(said, kind, language)

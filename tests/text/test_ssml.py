@@ -10,6 +10,8 @@ from gateway.text import Lexicon, normalise
 from gateway.text.spoken import is_ideogram
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 
+LONG_SAY_AS = f"<say-as interpret-as='characters'>{'a' * 200}</say-as>"
+
 
 def parse(inner: str, attributes: str = "") -> Script:
     return parse_ssml(f"<speak {attributes}>{inner}</speak>")
@@ -83,6 +85,11 @@ def test_chinese_is_read_in_chinese() -> None:
     assert apart[1].fixed[0].spoken == "two"
 
 
+def test_very_many_short_texts_may_be_read_as_their_author_says() -> None:
+    assert len(parse(LONG_SAY_AS * 100).passages[0].fixed) == 100
+    assert len(parse("<say-as interpret-as='cardinal'>123</say-as> " * 1999).passages[0].fixed) == 1999
+
+
 def test_a_document_is_looked_through_once_for_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
@@ -136,6 +143,7 @@ def test_a_document_is_looked_through_once_for_its_language(monkeypatch: pytest.
         ("<speak>\x00Hi</speak>", "well-formed"),
         (f"<speak><say-as interpret-as='time'>{'!' * 200}a</say-as></speak>", "200 characters"),
         (f"<speak><say-as interpret-as='date'>{'1' * 201}</say-as></speak>", "200 characters"),
+        (f"<speak>{LONG_SAY_AS * 101}</speak>", "20000 characters in all"),
         (f"<speak>{'Hi ' * 400_000}</speak>", "1000000 characters"),
     ],
 )
