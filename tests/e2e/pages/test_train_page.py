@@ -14,6 +14,21 @@ from tests.e2e.studio import write_voice
 from tests.e2e.trainings import EVERY_STATE, answer_with, training
 from tests.gateway.adapters.uploads import WORKER
 
+HELD_MICROPHONE = """
+const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+const waiting = [];
+const tracks = [];
+navigator.mediaDevices.getUserMedia = async (wanted) => {
+  await new Promise((resolve, reject) => waiting.push({ resolve, reject }));
+  const stream = await ask(wanted);
+  tracks.push(...stream.getTracks());
+  return stream;
+};
+window.grant = () => waiting.shift().resolve();
+window.refuse = () => waiting.shift().reject(new DOMException("refused", "NotAllowedError"));
+window.live = () => tracks.filter(({ readyState }) => readyState === "live").length;
+"""
+"""A microphone that is granted, or refused, when the test says so."""
 SENTENCE = "The first train of the morning leaves a little before six"
 
 
@@ -143,6 +158,25 @@ def test_a_sentence_is_read_aloud_and_kept_with_its_words(browser: Browser, flee
         page.get_by_role("button", name="Hear 1.wav").click()
         page.get_by_role("button", name="Leave out 1.wav").click()
         expect(page.locator(".train-entry")).to_have_count(0)
+        assert watched.complaints == []
+
+
+def test_a_microphone_that_is_asked_for_twice_is_open_once(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.add_init_script(HELD_MICROPHONE)
+        open_training(page, fleet)
+        panel, button = page.locator(".rec"), page.locator("#voice-record")
+        for answers in ("grant(), grant()", "refuse(), grant()"):
+            for state in ("opening", "idle", "opening"):
+                button.click()
+                expect(panel).to_have_attribute("data-state", state)
+            page.evaluate(answers)
+            expect(panel).to_have_attribute("data-state", "counting")
+            assert page.evaluate("live()") == 1
+            button.click()
+            expect(panel).to_have_attribute("data-state", "idle")
+            assert page.evaluate("live()") == 0
         assert watched.complaints == []
 
 
