@@ -315,6 +315,23 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
     assert "Grace" not in names(fleet)
 
 
+def test_what_is_answered_after_the_sheet_was_left_changes_nothing_of_the_next_one(
+    browser: Browser, fleet: Server, recording: Path
+) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        with held(page, "**/api/voices"):
+            make_from_file(page, fleet, recording, "Late")
+            page.get_by_role("button", name="Make it without consent").click()
+            page.keyboard.press("Escape")
+            page.click("#new-voice")
+            page.fill("#voice-name", "Next")
+        expect(page.locator(".voice-card", has_text="Late")).to_have_count(1)
+        expect(page.locator("#voice-name")).to_have_value("Next")
+        expect(page.locator("#voice-save")).to_be_enabled()
+        assert watched.complaints == []
+
+
 def test_of_another_s_voice_a_sentence_is_heard(browser: Browser, recording: Path) -> None:
     keys = {"ann": {"key": "the key of ann, long"}}
     with fleet_with_data(VOXFLEET_API_KEYS=json.dumps(keys)) as edge:

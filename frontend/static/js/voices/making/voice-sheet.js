@@ -38,6 +38,8 @@ export class VoiceSheet extends EventTarget {
   #voice = null;
   /** Whether what was begun of a new voice is to be there again. */
   #draft = false;
+  /** Which opening this is: what is answered after the sheet was left changes nothing of the next one. */
+  #opening = 0;
   /** Whether the reader knows that a voice without consent is of no use. */
   #warned = false;
 
@@ -111,6 +113,7 @@ export class VoiceSheet extends EventTarget {
   }
 
   #open(voice) {
+    this.#opening += 1;
     this.#voice = voice;
     this.#save.disabled = this.#delete.disabled = false;
     this.#source.element.hidden = this.#trial.element.hidden = voice !== null;
@@ -129,6 +132,7 @@ export class VoiceSheet extends EventTarget {
 
   /** What was left unfinished: a new voice's recording is kept, and the microphone let go. */
   #left() {
+    this.#opening += 1;
     this.#source.leave();
     this.#trial.reset();
     this.#draft = this.#voice === null && !this.#form.hidden && this.#source.source() !== null;
@@ -180,14 +184,15 @@ export class VoiceSheet extends EventTarget {
     const param = this.#missing(audio);
     if (param) return this.#fail({ code: "missing_field", param, message: param });
     if (!this.#voice && this.#fields.consentMissing && !this.#warned) return this.#warn();
+    const opening = this.#opening;
     this.#save.disabled = true;
     try {
-      if (this.#voice) await this.#change();
-      else await this.#make(audio);
+      if (this.#voice) await this.#change(opening);
+      else await this.#make(audio, opening);
     } catch (error) {
-      this.#fail(error);
+      if (opening === this.#opening) this.#fail(error);
     } finally {
-      this.#save.disabled = false;
+      if (opening === this.#opening) this.#save.disabled = false;
     }
   }
 
@@ -198,17 +203,25 @@ export class VoiceSheet extends EventTarget {
     this.#fail({ code: "voice_without_consent", param: "consent_statement", message: "" }, "voice.noConsent");
   }
 
-  async #make(audio) {
+  async #make(audio, opening) {
     const { checks = [], ...voice } = await fleet.createVoice({ audio, ...this.#fields.forCreation });
-    this.#form.hidden = true;
+    if (opening === this.#opening) this.#form.hidden = true;
+    else if (!this.#dialog.open) this.#drop();
     this.dispatchEvent(new CustomEvent("made", { detail: voice }));
+    if (opening !== this.#opening) return;
     if (checks.length === 0 && voice.usable !== false) this.#dialog.close();
     else this.#showChecks(voice, checks);
   }
 
-  async #change() {
+  /** What was kept of a voice that is made. */
+  #drop() {
+    this.#draft = false;
+    this.#source.reset();
+  }
+
+  async #change(opening) {
     const voice = await fleet.updateVoice(this.#voice.id, this.#fields.forChange);
-    this.#dialog.close();
+    if (opening === this.#opening) this.#dialog.close();
     this.dispatchEvent(new CustomEvent("changed", { detail: voice }));
   }
 
@@ -218,12 +231,14 @@ export class VoiceSheet extends EventTarget {
       setMessage(this.#delete, "voice.deleteSure");
       return;
     }
+    const voice = this.#voice;
+    const opening = this.#opening;
     try {
-      await fleet.deleteVoice(this.#voice.id);
-      this.#dialog.close();
-      this.dispatchEvent(new CustomEvent("deleted", { detail: this.#voice }));
+      await fleet.deleteVoice(voice.id);
+      if (opening === this.#opening) this.#dialog.close();
+      this.dispatchEvent(new CustomEvent("deleted", { detail: voice }));
     } catch (error) {
-      this.#fail(error);
+      if (opening === this.#opening) this.#fail(error);
     }
   }
 
