@@ -327,8 +327,8 @@ def test_what_is_answered_after_the_sheet_was_left_changes_nothing_of_the_next_o
             page.click("#new-voice")
             page.fill("#voice-name", "Next")
         expect(page.locator(".voice-card", has_text="Late")).to_have_count(1)
+        expect(page.locator("#voice-name")).to_be_visible()
         expect(page.locator("#voice-name")).to_have_value("Next")
-        expect(page.locator("#voice-save")).to_be_enabled()
         assert watched.complaints == []
 
 
