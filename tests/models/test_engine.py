@@ -152,7 +152,7 @@ def test_max_seconds_ends_a_clip_with_length_and_min_seconds_delays_its_stop(mak
 
 
 def test_speech_that_never_stops_is_ended_as_runaway(make_engine: Engines) -> None:
-    outputs = run(make_engine(), SpeechRequest("r", "hello", seed=1, min_seconds=1000.0))["r"]
+    outputs = run(make_engine(min_stop_index=10_000), SpeechRequest("r", "hello", seed=1))["r"]
     text_tokens = len(make_engine().checkpoint.tokenizer.encode("hello"))
     assert (len(outputs), outputs[-1].finish_reason) == (text_tokens * 6 + 10, "runaway")
 
@@ -242,9 +242,11 @@ def test_a_range_without_end_is_told_by_its_beginning(make_engine: Engines) -> N
 
 @pytest.mark.parametrize("endless", [math.inf, 1e308])
 def test_a_limit_without_end_is_none(make_engine: Engines, endless: float) -> None:
-    expected = run(make_engine(), SpeechRequest("r", "hello", seed=1, min_seconds=1000.0))["r"]
+    expected = run(make_engine(max_model_len=96), SpeechRequest("r", "hello", seed=1, min_seconds=1000.0))[
+        "r"
+    ]
     limits = {"min_seconds": endless, "max_seconds": endless}
-    outputs = run(make_engine(), SpeechRequest("r", "hello", seed=1, **limits))["r"]
+    outputs = run(make_engine(max_model_len=96), SpeechRequest("r", "hello", seed=1, **limits))["r"]
     assert (len(outputs), outputs[-1].finish_reason) == (len(expected), expected[-1].finish_reason)
 
 

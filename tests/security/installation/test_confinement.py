@@ -84,6 +84,6 @@ def test_a_gateway_writes_below_its_data_folder_alone(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     opened = json.loads(result.stdout.splitlines()[-1])
-    assert [name for name in opened if name.endswith("meta.json.tmp")], "the recording was seen"
+    assert any("/sessions/" in name and "/.new-" in name for name in opened), "the recording was seen"
     elsewhere = {name for name in opened if not name.removeprefix("file:").startswith(str(tmp_path / "data"))}
     assert elsewhere <= {"/dev/null"}
