@@ -19,11 +19,12 @@ from pydantic import ValidationError
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, error_response, from_validation, not_json
+from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
 from gateway.protocols.contexts import Contexts
+from gateway.requests import fields_of
 from gateway.service import Gateway
 
 router = APIRouter()
@@ -76,7 +77,7 @@ class _Connection:
         """A message; a wrong one is answered, and the other contexts go on."""
         context_id = None
         try:
-            fields = _object(text)
+            fields = fields_of(text)
             context_id = _context_id(fields)
             if fields.get("cancel"):
                 self._cancel(context_id)
@@ -116,16 +117,6 @@ class _Connection:
         said = _Said(json.dumps(message, separators=(",", ":")))
         said.context_id = message.get("context_id")
         self._socket.put(said)
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise not_json(error, "message") from error
-    if not isinstance(fields, dict):
-        raise ApiError(400, "invalid_message", "messages are JSON objects")
-    return fields
 
 
 def _context_id(fields: dict[str, Any]) -> str:
