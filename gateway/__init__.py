@@ -14,6 +14,7 @@ content_files.py  audio of voices, and adapters, by the hash of their content
 kept_secrets.py   secrets made at the first start
 folder_lock.py    one process works in a folder
 disk.py           a floor of free disk
+finishing.py      work that goes to its end, whatever happens to who asked
 yielding.py       work that leaves the CPUs to others
 version.py        of the installed distribution
 """

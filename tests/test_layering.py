@@ -39,6 +39,7 @@ GATEWAY_ROOMS = (
         "disk",
         "content_files",
         "folder_lock",
+        "finishing",
         "yielding",
         "kept_secrets",
         "confined",

@@ -17,8 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from gateway.books.request import Block, NewBlock, said_by
 from gateway.database import Book, BookBlock, Database, Job
 from gateway.database.tables import now
-from gateway.database.transactions import answered, lock, to_its_end
+from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 from gateway.jobs.rows import OPEN, Room
 from gateway.sessions.cleanup import Stored
 

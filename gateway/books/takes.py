@@ -13,8 +13,9 @@ from gateway.books.choice import chosen, is_awaited
 from gateway.books.store import BookStore, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
+from gateway.database.transactions import lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 from gateway.jobs.files import new_job_id
 from gateway.jobs.rows import OPEN
 from gateway.requests import random_seed

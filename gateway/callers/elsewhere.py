@@ -22,7 +22,8 @@ import structlog
 from sqlalchemy import delete, select
 
 from gateway.database import Database, OpenRequests
-from gateway.database.transactions import FAILURES, to_its_end
+from gateway.database.transactions import FAILURES
+from gateway.finishing import to_its_end
 
 logger = structlog.get_logger(__name__)
 

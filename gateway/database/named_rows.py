@@ -17,8 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database
 from gateway.database.tables import NamedRow, now
-from gateway.database.transactions import answered, lock, to_its_end
+from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 
 Row = TypeVar("Row", bound=NamedRow)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import text
@@ -18,7 +15,6 @@ from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
 
-Result = TypeVar("Result")
 FAILURES = (DatabaseError, SQLAlchemyError, OSError)
 """What a transaction raises when the database is at fault."""
 
@@ -35,22 +31,6 @@ async def answered(
         logger.error("the database failed", kept=kept, error=type(error).__name__)
         message = f"{kept} cannot be reached at the moment"
         raise ApiError(503, code, message, retry_after_seconds=5) from error
-
-
-async def to_its_end(change: Coroutine[Any, Any, Result]) -> Result:
-    """Work that is whole, and waited for, also when its caller is cancelled, however often.
-
-    A transaction that is broken off may keep SQLite's lock.
-    """
-    task = asyncio.create_task(change)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        ended = asyncio.gather(task, return_exceptions=True)
-        while not ended.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({ended})
-        raise
 
 
 async def lock(rows: AsyncSession, key: int) -> None:

@@ -13,8 +13,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError
-from gateway.database.transactions import to_its_end
 from gateway.errors import ApiError, internal_error
+from gateway.finishing import to_its_end
 
 logger = structlog.get_logger(__name__)
 

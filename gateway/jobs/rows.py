@@ -13,8 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Book, Database, TendedRow
 from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
+from gateway.database.transactions import lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 
 OPEN = ("queued", "running")
 """States in which one is worked on, or will be."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import and_, delete, func, or_, select
 
 from gateway.database import Database, Job
-from gateway.database.transactions import to_its_end
+from gateway.finishing import to_its_end
 from gateway.jobs.rows import OPEN, Room, TendedRows
 
 _LOCK = 0x6A6F6273

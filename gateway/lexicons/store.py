@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, OwnerLexicon
 from gateway.database.tables import now
-from gateway.database.transactions import answered, lock, to_its_end
+from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 
 SERVICE = ""
 """The owner of the service's lexicon; no tenant is called so."""

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from gateway.database.transactions import to_its_end
+from gateway.finishing import to_its_end
 from gateway.settings import GatewaySettings
 from gateway.settings.listening import REPOSITORY
 from gateway.training.files import NAME, TrainingFiles

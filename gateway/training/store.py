@@ -12,8 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, Training, TrainingRecording
 from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
+from gateway.database.transactions import lock
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 from gateway.jobs.rows import OPEN, Room, TendedRows
 
 COLLECTING = "collecting"

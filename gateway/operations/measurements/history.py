@@ -19,7 +19,8 @@ import structlog
 from sqlalchemy import delete, func, select
 
 from gateway.database import Database, FigureSpan
-from gateway.database.transactions import FAILURES, to_its_end
+from gateway.database.transactions import FAILURES
+from gateway.finishing import to_its_end
 from gateway.operations.measurements.figures import Figures, total
 from gateway.operations.measurements.sampling import PoolSampler
 from gateway.operations.overload import REFUSALS

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.database.transactions import to_its_end
+from gateway.finishing import to_its_end
 
 
 @pytest.mark.parametrize("fails", [False, True])
