@@ -200,14 +200,14 @@ class StreamRequest(SaidRequest):
         return self
 
 
-def fields_of(message: str) -> dict[str, Any]:
-    """Of a message over a WebSocket. Raises ApiError."""
+def fields_of(message: str | bytes, what: str = "message") -> dict[str, Any]:
+    """Of a message over a socket. `what`: its protocol's word for it. Raises ApiError."""
     try:
         fields = json.loads(message)
     except (ValueError, RecursionError) as error:
-        raise not_json(error, "message") from error
+        raise not_json(error, what) from error
     if not isinstance(fields, dict):
-        raise ApiError(422, "invalid_message", "messages are JSON objects")
+        raise ApiError(422, f"invalid_{what}", f"{what}s are JSON objects")
     return fields
 
 

@@ -11,7 +11,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.errors import ApiError, not_json
+from gateway.errors import ApiError
+from gateway.requests import fields_of
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ async def read_event(reader: asyncio.StreamReader, most_bytes: int) -> Event | N
         line = await reader.readline()
         if not line:
             return None
-        head = _object(line)
+        head = fields_of(line, "event")
         data = head.get("data")
         data = dict(data) if isinstance(data, dict) else {}
         if length := _length(head, "data_length", most_bytes):
-            data |= _object(await reader.readexactly(length))
+            data |= fields_of(await reader.readexactly(length), "event")
         if length := _length(head, "payload_length", most_bytes):
             await reader.readexactly(length)
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -56,16 +57,6 @@ async def read_event(reader: asyncio.StreamReader, most_bytes: int) -> Event | N
     if not isinstance(head.get("type"), str):
         raise ApiError(400, "invalid_event", "an event has a type", param="type")
     return Event(head["type"], data)
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise not_json(error, "event") from error
-    if not isinstance(fields, dict):
-        raise ApiError(400, "invalid_event", "events are JSON objects")
-    return fields
 
 
 def _length(head: dict[str, Any], name: str, most_bytes: int) -> int:
