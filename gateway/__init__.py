@@ -11,6 +11,7 @@ errors.py         the one error shape
 metrics.py        every metric
 log.py            log events, without any text or secret
 content_files.py  audio of voices, and adapters, by the hash of their content
+whole_files.py    files that are written whole or not at all
 kept_secrets.py   secrets made at the first start
 folder_lock.py    one process works in a folder
 disk.py           a floor of free disk

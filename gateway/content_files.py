@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import tempfile
 import time
 from pathlib import Path
 
 from gateway.disk import Disk
+from gateway.whole_files import UNFINISHED, write_atomically
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_UNFINISHED = ".new-"
 
 
 class ContentFiles:
@@ -60,7 +58,7 @@ class ContentFiles:
         found = [path for path in self._directory.glob("*") if path.is_file()]
         old = [path for path in found if path.stat().st_mtime < oldest]
         for path in old:
-            if path.name.startswith(_UNFINISHED):
+            if path.name.startswith(UNFINISHED):
                 path.unlink(missing_ok=True)
         return [path.stem for path in old if path.suffix == self._suffix and _SHA256.fullmatch(path.stem)]
 
@@ -74,21 +72,3 @@ class ContentFiles:
             self._disk.check()
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
-
-
-def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Write a file so that whoever opens it sees all of it, also after a crash. Raises OSError.
-
-    `durable`: also after a power failure, at the price of waiting for the disk.
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -32,6 +32,12 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` in one step, so that a reader never sees half of it."""
+    with replacing(path) as partial:
+        partial.write_bytes(data)
+
+
 def _number_of(error: Exception) -> int | None:
     """Of the system's error behind a library's: PyTorch has it as the context, safetensors in its words."""
     if isinstance(error.__context__, OSError):

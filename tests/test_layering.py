@@ -37,6 +37,7 @@ GATEWAY_ROOMS = (
         "slots",
         "settings",
         "disk",
+        "whole_files",
         "content_files",
         "folder_lock",
         "finishing",

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.content_files import write_atomically
 from gateway.disk import Disk
 from gateway.folder_lock import FolderLock
 from gateway.sessions.storage.files import remove_folder
+from gateway.whole_files import write_atomically
 
 NAME = "voice"
 """Of the folder that the process writes, below `run/`."""

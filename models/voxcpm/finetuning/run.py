@@ -33,7 +33,7 @@ from models.voxcpm.finetuning.samples import Samples
 from models.voxcpm.finetuning.trainee import AdapterTrainee, FullTrainee, Trainee
 from models.voxcpm.finetuning.trainer import Schedule, Standing, Trainer
 from models.voxcpm.training.recipe import LMRecipe
-from models.voxcpm.training.stages.progress import write_atomically
+from models.whole_files import write_atomically
 
 LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
 MOST_FILES_TOLD = 50

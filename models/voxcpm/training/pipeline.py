@@ -25,8 +25,8 @@ from pathlib import Path
 from models.voxcpm.training.recipe import Recipe, recipe_named
 from models.voxcpm.training.speech import synthesis
 from models.voxcpm.training.speech.teachers import SPEECH_RATE
-from models.voxcpm.training.stages.progress import write_atomically
 from models.voxcpm.training.stages.stage import Stage, StageGroup, start_module
+from models.whole_files import write_atomically
 
 STAGE_MODULES = {"vae": "vae.train_vae", "decoder": "vae.train_decoder", "lm": "lm.train_lm"}
 GATHER_EVERY_SECONDS = 120.0

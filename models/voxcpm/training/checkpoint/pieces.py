@@ -20,7 +20,7 @@ from engine.weights import export_state
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.recipe import recipe_named
-from models.voxcpm.training.stages.progress import write_atomically
+from models.whole_files import write_atomically
 
 MOST_BYTES = 15 * 2**20
 LANGUAGE_MODEL = "lm-*.safetensors"

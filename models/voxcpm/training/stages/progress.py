@@ -11,13 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from models.whole_files import replacing
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` in one step, so that a reader never sees half of it."""
-    with replacing(path) as partial:
-        partial.write_bytes(data)
+from models.whole_files import write_atomically
 
 
 class Progress:
