@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all.
+"""Files that are written whole or not at all, also where the power fails.
 
 with replacing(path) as partial:
     save_file(tensors, partial)    # `path` where the block ends; nothing of it stays where it fails
@@ -23,6 +23,8 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f"{path.name}.partial")
     try:
         yield partial
+        with partial.open("rb") as written:  # or the name may be on the disk, and what it names not
+            os.fsync(written.fileno())
         partial.replace(path)
     except (RuntimeError, SafetensorError) as error:
         if number := _number_of(error):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 
 from models.voxcpm.training.stages.common import load_checkpoint, save_checkpoint
-from models.whole_files import replacing
+from models.whole_files import replacing, write_atomically
 
 STATE = {"weights": torch.zeros(100_000)}
 
@@ -50,3 +51,19 @@ def test_what_is_wrong_with_a_state_is_no_fault_of_the_disk(tmp_path: Path) -> N
     with pytest.raises(RuntimeError, match="no such thing"), replacing(tmp_path / "state"):
         raise RuntimeError("no such thing")
     assert load_checkpoint(tmp_path / "state", torch.device("cpu")) is None
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    synced: list[tuple[int, bool]] = []
+    sync = os.fsync
+
+    def noting(file: int) -> None:
+        sync(file)
+        synced.append((os.fstat(file).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", noting)
+    write_atomically(path, b"all of it")
+    assert synced == [(9, False)] and path.read_bytes() == b"all of it"
