@@ -224,7 +224,7 @@ class Gateway:
             status = await (client.drain() if draining else client.resume())
         except WorkerUnreachable as error:
             raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
-        self.pool.report_status(worker, status)
+        self.pool.reports.answered(worker, status)
         worker.moving_out = draining and move_streams
         return worker
 

@@ -81,7 +81,10 @@ GATEWAY_ROOMS = (
 )
 ROOMS = {
     "gateway": GATEWAY_ROOMS,
-    "gateway/slots": ("requirement", "capacity", "line", "demand", "grace", "admission", "dispatch", "pool"),
+    "gateway/slots": (
+        *("requirement", "capacity", "line", "demand", "grace", "admission", "dispatch", "reports"),
+        "pool",
+    ),
     "gateway/api": (
         *("permissions", "transfer", "pages"),
         *("speech", "voices", "long_texts", "sessions", "operations"),

@@ -67,7 +67,7 @@ class Cluster:
         self._loop = asyncio.get_running_loop()
         self._count = 0
         self._model = _description(INFO)
-        pool.on_health.append(self._on_health)
+        pool.reports.on_health.append(self._on_health)
 
     def now(self, made: float, slot_seconds: float) -> KindNow:
         """As the autoscaler wants to know it."""
@@ -183,7 +183,7 @@ class Cluster:
         host.ended_at = self._loop.time()
         self.past.append(self.hosts.pop(host.worker.id))
         if host.serving:
-            self._pool.report_gone(host.worker, "it ended")
+            self._pool.reports.gone(host.worker, "it ended")
             self._loop.call_later(10.0, self._pool.remove_worker, host.worker)
 
     def _zone_is_down(self, now: float) -> bool:
@@ -194,7 +194,7 @@ class Cluster:
             worker_id=host.worker.id, boot_id=host.worker.id, state=state, slots_total=self._kind.slots,
             slots_used=0, model=self._model, device="cpu", pid=1, step=0, uptime_seconds=1.0, memory_bytes=1,
         )  # fmt: skip
-        self._pool.report_status(host.worker, status)
+        self._pool.reports.answered(host.worker, status)
 
 
 def _settle(stream: asyncio.Future[str], how: str) -> None:

@@ -140,7 +140,7 @@ class Simulation:
                         return
                     heard.moves += 1
                     if how == "failed":
-                        self.pool.report_failed(lease.worker, "every request fails")
+                        self.pool.reports.failed(lease.worker, "every request fails")
                     self.pool.requeue(ticket, exclude=lease.worker)
 
     def _hear(self, heard: Heard, host) -> None:
@@ -149,7 +149,7 @@ class Simulation:
         late = heard.first_audio_at - heard.request.at > self._rules.objective.first_audio_seconds
         self._asked.first_audios += 1
         self._asked.late += late
-        self.pool.report_audio(host.worker)
+        self.pool.reports.audio_came(host.worker)
 
     # -------------------------------------------------------------------------------------- the autoscaler
 

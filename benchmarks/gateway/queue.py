@@ -25,7 +25,7 @@ async def deep_queue(*, depth: int = 10_000, tenants: int = 20, slots: int = 60)
     workers = [Worker(f"w{n}", f"http://w{n}") for n in range(3)]
     pool = WorkerPool(workers, max_queue=2 * depth, no_worker_grace_seconds=10.0)
     for worker in workers:
-        pool.report_status(worker, _idle(slots // 3))
+        pool.reports.answered(worker, _idle(slots // 3))
     admissions: list[contextlib.ExitStack] = []
     seconds: list[float] = []
     for n in range(slots + depth):
@@ -84,7 +84,7 @@ def _decisions(workers: int, streams: int) -> list[float]:
         no_worker_grace_seconds=10.0,
     )
     for worker in pool.workers.values():
-        pool.report_status(worker, _idle(_SLOTS))
+        pool.reports.answered(worker, _idle(_SLOTS))
         with pool.slots_change(worker):
             worker.sharing.opened(lambda message: None)
 
@@ -103,7 +103,7 @@ def _decisions(workers: int, streams: int) -> list[float]:
         ended = time.perf_counter()
         admissions[place] = enter(number)
         entered = time.perf_counter()
-        pool.report_status(worker, said)
+        pool.reports.answered(worker, said)
         seconds += [ended - began, entered - ended, time.perf_counter() - entered]
     for admission in admissions:
         admission.close()

@@ -45,7 +45,7 @@ async def restart_worker(
             raise
         raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
     if worker.health is health:  # what was heard of it meanwhile is newer
-        pool.report_status(worker, status)
+        pool.reports.answered(worker, status)
     if worker.boot_id == status.boot_id:
         worker.restarting = worker.moving_out = True
         seconds = wait_seconds + RETURN_SECONDS
@@ -59,4 +59,4 @@ def _give_up(pool: WorkerPool, worker: Worker, boot_id: str) -> None:
         return
     worker.restarting = False
     if worker.health is not Health.UP and pool.workers.get(worker.id) is worker:
-        pool.report_gone(worker, "it was not started again")
+        pool.reports.gone(worker, "it was not started again")

@@ -11,14 +11,14 @@ _OWN_WORDS = {WorkerState.LOADING: "loading", WorkerState.DRAINING: "draining", 
 
 
 class WorkerJournal:
-    """Listens to the pool's `on_health`."""
+    """Listens to `on_health` of the pool's reports."""
 
     def __init__(self, pool: WorkerPool, log: EventLog) -> None:
         self._pool = pool
         self._log = log
         self._known: dict[str, tuple[str, str | None]] = {}
         """Condition and boot id by worker id, as last written."""
-        pool.on_health.append(self._look_at)
+        pool.reports.on_health.append(self._look_at)
 
     def _look_at(self, worker: Worker) -> None:
         known = self._known.get(worker.id)

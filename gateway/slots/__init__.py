@@ -1,6 +1,7 @@
 """Who gets a slot of a worker, and when.
 
-pool.py         the whole: admits tickets, grants leases, hears of workers
+pool.py         the whole: admits tickets, grants leases
+reports.py      what is heard of workers
 requirement.py  what a request needs of a worker
 dispatch.py     which ticket gets which free slot
 admission.py    who is refused, and when to come back

@@ -39,8 +39,9 @@ from gateway.slots.line.positions import CallLater, PositionAnnouncer, call_late
 from gateway.slots.line.queue import TicketQueue
 from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Lease, Ticket
+from gateway.slots.reports import Reports
 from gateway.slots.requirement import Requirement
-from worker.protocol import AnyModel, WorkerStatus
+from worker.protocol import AnyModel
 
 _NOBODY = Standing()
 _UNKNOWN = About()
@@ -66,7 +67,6 @@ class WorkerPool:
         """Every admitted ticket, waiting, running or between two attempts."""
         self.on_change: list[Callable[[], None]] = []
         """Called after every change of workers, leases or queue."""
-        self.on_health: list[Callable[[Worker], None]] = []  # after all that is heard of a worker
         self.demand = Demand()
         self.prospects: Callable[[Requirement], bool] = lambda requirement: False
         """Whether somebody starts a worker for a requirement that none serves."""
@@ -75,7 +75,6 @@ class WorkerPool:
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
-        self._call_later = call_later
         self._lease_numbers = itertools.count(1)
         self._positions = PositionAnnouncer(self.queue, call_later)
         self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
@@ -84,6 +83,16 @@ class WorkerPool:
         self._asking = Asking()
         self._groups = Groups()
         self._outlooks = Outlooks(self.workers.values(), self._groups, clock)
+        self.reports = Reports(
+            self._groups,
+            self._outlooks,
+            self._positions,
+            self.demand,
+            clock=clock,
+            call_later=call_later,
+            look_again=self._look_again,
+        )
+        """Where is told what is heard of workers."""
         for worker in self.workers.values():
             self._groups.add(worker)
 
@@ -278,22 +287,7 @@ class WorkerPool:
         worker.sharing.return_unused()
         self._groups.touch(worker)
 
-    # ------------------------------------------------------------------------------------------------- health
-
-    def report_status(self, worker: Worker, status: WorkerStatus) -> None:
-        """A probe of the worker was answered."""
-        with self._health_changes(worker):
-            worker.answered(status)
-
-    def report_missed(self, worker: Worker, reason: str) -> None:
-        """A probe of the worker failed."""
-        with self._health_changes(worker):
-            worker.missed(reason)
-
-    def report_gone(self, worker: Worker, reason: str) -> None:
-        """The worker is known to be away: it said so, or its registration ran out."""
-        with self._health_changes(worker):
-            worker.gone(reason)
+    # ------------------------------------------------------------------------------------------------ workers
 
     def add_worker(self, worker: Worker) -> None:
         """A worker dialled in; it is used once a probe of it succeeds."""
@@ -303,67 +297,16 @@ class WorkerPool:
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget a worker that is gone and holds no lease."""
-        with self._health_changes(worker):
+        with self.reports.changes(worker):
             self.workers.pop(worker.id, None)
             self.demand.forget(worker)
             self._groups.forget(worker)
 
-    def report_suspect(self, worker: Worker, reason: str) -> None:
-        """A request failed on the worker in a way that the worker is to blame for."""
-        with self._health_changes(worker):
-            worker.suspected(reason)
-            self._hold(worker)
-
-    def report_failed(self, worker: Worker, reason: str) -> None:
-        """A request failed on the worker, which says that it is well itself."""
-        with self._health_changes(worker):
-            if worker.failed(reason):
-                self._hold(worker)
-
-    def report_audio(self, worker: Worker, ticket: Ticket | None = None) -> None:
-        """An attempt on the worker brought its first audio, to the request of the ticket."""
-        if ticket is not None:
-            self.demand.heard(ticket, self._clock())
-        on_trial = worker.on_trial
-        worker.proved()
-        if on_trial:
-            self._groups.touch(worker)
-            self._dispatch()
-
-    def report_refused(self, worker: Worker) -> None:
-        """The worker said that it has no slot for us just now."""
-        if not worker.sharing.open:
-            self._hold(worker)
-        elif not worker.held and not worker.sharing.doubtful:
-            self._call_later(worker.doubt(), lambda: self._end_wait(worker, worker.end_doubt))
-            self._groups.touch(worker)
-
-    def _hold(self, worker: Worker) -> None:
-        if not worker.held:
-            self._call_later(worker.hold(), lambda: self._end_wait(worker, worker.end_hold))
-            self._groups.touch(worker)
-
-    def _end_wait(self, worker: Worker, end: Callable[[], None]) -> None:
-        end()
-        self._groups.touch(worker)
-        self._dispatch()
-
-    @contextmanager
-    def _health_changes(self, worker: Worker) -> Iterator[None]:
-        was_serving = worker.serving
-        yield
-        worker.absence.note(worker.serving, worker.boot_id, self._clock())
-        self._groups.touch(worker)
-        self._outlooks.changed()
+    def _look_again(self) -> None:
+        """At who waits: a worker is there, or is not any more."""
         self._dispatch()
         for requirement in self.queue.requirements:
             self._grace.watch(requirement)
-        if worker.serving:
-            self.demand.served(worker, self._clock())
-        if worker.serving != was_serving:
-            self._positions.outlook_changed()
-        for listener in self.on_health:
-            listener(worker)
 
     def _give_up(self, requirement: Requirement, problem: ApiError) -> None:
         for ticket in self.queue.lane(requirement):

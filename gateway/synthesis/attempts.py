@@ -196,7 +196,7 @@ class Attempts:
             self._failover.moved()
             pool.requeue(ticket, exclude=worker, requirement=work.same_model())
         except WorkerRefused:
-            pool.report_refused(worker)
+            pool.reports.refused(worker)
             self._gateway.check_worker(worker)
             pool.requeue(ticket)
         except WorkerUnreachable as error:
@@ -227,9 +227,9 @@ class Attempts:
         work.lost(worker.id, reason)
         worker.figures.failures[reason] += 1
         if reason == _FAILED:
-            self._gateway.pool.report_failed(worker, reason)
+            self._gateway.pool.reports.failed(worker, reason)
         elif reason != _BLAMELESS:
-            self._gateway.pool.report_suspect(worker, reason)
+            self._gateway.pool.reports.suspected(worker, reason)
         self._gateway.check_worker(worker)
 
     def _interrupted(self, worker: Worker) -> None:
@@ -248,7 +248,7 @@ class Attempts:
         """So much audio came; 0 at the end of a clip, and for text."""
         now = time.monotonic()
         if self._silent is not None:
-            self._gateway.pool.report_audio(self._silent.worker, self._silent.ticket)
+            self._gateway.pool.reports.audio_came(self._silent.worker, self._silent.ticket)
             self._silent.worker.figures.first_audio(now - self._silent.granted_at)
             self._silent = None
         if self._patience_until is not None:

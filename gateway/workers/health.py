@@ -56,11 +56,11 @@ class HealthMonitor:
         try:
             status = await self._client.status()
         except WorkerUnreachable as error:
-            self._pool.report_missed(self._worker, str(error))
+            self._pool.reports.missed(self._worker, str(error))
         else:
             if status.boot_id != boot_id:
                 self._client.drop_connections()
-            self._pool.report_status(self._worker, status)
+            self._pool.reports.answered(self._worker, status)
         now = (self._worker.health, self._worker.state)
         if now[0] is not before[0] or ({now[1], before[1]} - {"IDLE", "BUSY"} and now != before):
             failure = self._worker.last_failure

@@ -158,7 +158,7 @@ class Registry:
         status, known = registration.status, worker.status
         same_process = known is not None and known.boot_id == status.boot_id
         if worker.health is Health.UP and same_process:
-            self._pool.report_status(worker, status)
+            self._pool.reports.answered(worker, status)
         elif not registration.leaving:
             self._roster.check_now(worker.id)
 
@@ -168,7 +168,7 @@ class Registry:
 
     def _end(self, worker: Worker, reason: str) -> None:
         self._roster.unwatch(worker.id)
-        self._pool.report_gone(worker, reason)
+        self._pool.reports.gone(worker, reason)
         self._schedule(worker, FORGET_SECONDS, lambda: self._forget(worker))
 
     def _forget(self, worker: Worker) -> None:

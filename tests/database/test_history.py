@@ -43,7 +43,7 @@ class Site:
     def speech(self, seconds: float) -> None:
         """What the worker has made since it started."""
         said = status(slots=2).model_copy(update={"counters": Counters(audio_seconds=seconds)})
-        self.fleet.pool.report_status(self.fleet.workers[0], said)
+        self.fleet.pool.reports.answered(self.fleet.workers[0], said)
 
 
 async def rows_of(database: Database) -> dict[int, int]:
@@ -135,7 +135,7 @@ async def test_a_standstill_and_a_worker_that_starts_anew_count_for_nothing() ->
         said = status(slots=2, boot_id=boot_id).model_copy(
             update={"counters": Counters(audio_seconds=seconds)}
         )
-        fleet.pool.report_status(fleet.workers[0], said)
+        fleet.pool.reports.answered(fleet.workers[0], said)
         return sampler.look().speech_seconds
 
     assert [speech(50.0, "a"), speech(52.0, "a"), speech(1.0, "b"), speech(4.0, "b")] == [0, 2, 0, 3]

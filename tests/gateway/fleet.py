@@ -118,12 +118,12 @@ class Fleet:
         )
         for worker, count in zip(self.workers, slots, strict=True):
             if count:
-                self.pool.report_status(worker, status(slots=count))
+                self.pool.reports.answered(worker, status(slots=count))
 
     def die(self, worker: Worker) -> None:
         """Fail as many probes as it takes."""
         for _ in range(worker.failures_down):
-            self.pool.report_missed(worker, "refused")
+            self.pool.reports.missed(worker, "refused")
 
 
 @dataclass

@@ -193,7 +193,7 @@ def serving_app(**options: Any) -> FastAPI:
     """Of a gateway that believes in a worker with one slot."""
     app = create_app(load_settings(worker_urls="http://127.0.0.1:9", **options))
     pool = app.state.gateway.pool
-    pool.report_status(next(iter(pool.workers.values())), status())
+    pool.reports.answered(next(iter(pool.workers.values())), status())
     return app
 
 

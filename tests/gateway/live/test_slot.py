@@ -24,7 +24,7 @@ async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> No
             client.session.flush()
             await until(lambda: bool(client.of_type("utterance_done")))
             client.on_audio.clear()
-            gateway.pool.report_status(worker, status(boot_id="another", slots=4))
+            gateway.pool.reports.answered(worker, status(boot_id="another", slots=4))
             assert not worker.leases
             client.session.append(SENTENCES[1])
             client.session.flush()

@@ -15,7 +15,7 @@ async def test_figures_of_caches_are_told_by_worker() -> None:
         kv_device_positions=5, kv_host_positions=7, kv_computed_positions=11, kv_stored_bytes=13,
         kv_brought_bytes=17, kv_dropped_blocks=19, kv_stall_seconds=0.5,
     )  # fmt: skip
-    fleet.pool.report_status(fleet.workers[0], status().model_copy(update={"counters": counters}))
+    fleet.pool.reports.answered(fleet.workers[0], status().model_copy(update={"counters": counters}))
     families = text_string_to_metric_families(Metrics(fleet.pool).render().decode())
     found = {
         (sample.name, *sample.labels.values()): sample.value

@@ -250,13 +250,13 @@ def test_a_restart_that_was_asked_for_is_no_error_in_the_journal() -> None:
     fleet, log = Fleet(0), Recorded()
     WorkerJournal(fleet.pool, log)
     (worker,) = fleet.workers
-    fleet.pool.report_status(worker, status())
+    fleet.pool.reports.answered(worker, status())
     worker.restarting = True
-    fleet.pool.report_status(worker, status(WorkerState.DRAINING))
+    fleet.pool.reports.answered(worker, status(WorkerState.DRAINING))
     fleet.die(worker)
-    fleet.pool.report_missed(worker, "refused")
-    fleet.pool.report_missed(worker, "refused")
-    fleet.pool.report_status(worker, status(boot_id="boot-2"))
+    fleet.pool.reports.missed(worker, "refused")
+    fleet.pool.reports.missed(worker, "refused")
+    fleet.pool.reports.answered(worker, status(boot_id="boot-2"))
     kinds = [kind for kind, _, _ in log.lines]
     assert kinds == ["worker_up", "worker_draining", "worker_restarting", "worker_restarted", "worker_up"]
 
@@ -279,7 +279,7 @@ class EndsAtOnce:
 def supervised_fleet() -> tuple[Fleet, Recorded]:
     fleet, log = Fleet(0), Recorded()
     WorkerJournal(fleet.pool, log)
-    fleet.pool.report_status(fleet.workers[0], status().model_copy(update={"supervised": True}))
+    fleet.pool.reports.answered(fleet.workers[0], status().model_copy(update={"supervised": True}))
     log.lines.clear()
     return fleet, log
 
@@ -290,11 +290,11 @@ async def test_an_idle_worker_that_ends_before_its_answer_is_read_restarts_and_i
     fleet, log = supervised_fleet()
     monkeypatch.setattr(restart, "RETURN_SECONDS", 0.0)
     worker = await restart.restart_worker(fleet.pool, {"w0": EndsAtOnce(fleet)}, "w0", 0.0)
-    fleet.pool.report_missed(worker, "refused")
+    fleet.pool.reports.missed(worker, "refused")
     assert [kind for kind, _, _ in log.lines] == ["worker_restarting"]
     assert worker.state == "DOWN" and worker.pending
     given_up = asyncio.Event()
-    fleet.pool.on_health.append(lambda worker: given_up.set())
+    fleet.pool.reports.on_health.append(lambda worker: given_up.set())
     await given_up.wait()
     assert log.lines[1:] == [("worker_down", "w0", "it was not started again")]
     assert not worker.pending
@@ -304,7 +304,7 @@ async def test_a_worker_that_did_not_hear_of_its_restart_is_down() -> None:
     fleet, log = supervised_fleet()
     with pytest.raises(ApiError, match="does not answer"):
         await restart.restart_worker(fleet.pool, {"w0": EndsAtOnce(fleet, answers=False)}, "w0", 30.0)
-    fleet.pool.report_missed(fleet.workers[0], "refused")
+    fleet.pool.reports.missed(fleet.workers[0], "refused")
     assert [kind for kind, _, _ in log.lines][-1] == "worker_down"
 
 
@@ -327,17 +327,17 @@ def test_the_journal_has_each_change_of_a_worker_once() -> None:
         log.lines.clear()
         return kinds
 
-    fleet.pool.report_status(worker, status(WorkerState.LOADING))
+    fleet.pool.reports.answered(worker, status(WorkerState.LOADING))
     for _ in range(3):
-        fleet.pool.report_status(worker, status())
+        fleet.pool.reports.answered(worker, status())
     assert heard() == ["worker_loading", "worker_up"]
     fleet.die(worker)
-    fleet.pool.report_missed(worker, "refused")
+    fleet.pool.reports.missed(worker, "refused")
     assert heard() == ["worker_suspect", "worker_down"]
-    fleet.pool.report_status(worker, status(boot_id="boot-2"))
+    fleet.pool.reports.answered(worker, status(boot_id="boot-2"))
     assert heard() == ["worker_restarted", "worker_up"]
-    fleet.pool.report_status(worker, status(WorkerState.DRAINING, boot_id="boot-2"))
-    fleet.pool.report_gone(worker, "the worker left")
+    fleet.pool.reports.answered(worker, status(WorkerState.DRAINING, boot_id="boot-2"))
+    fleet.pool.reports.gone(worker, "the worker left")
     assert log.lines[-1] == ("worker_down", worker.id, "the worker left")
     fleet.pool.remove_worker(worker)
     assert heard() == ["worker_draining", "worker_down", "worker_forgotten"]

@@ -28,7 +28,7 @@ from tests.gateway.streams.test_relay import CLIP, PATCHES, SEED, TEXT, Ear, gat
 async def test_the_recording_is_what_the_client_got_whichever_workers_made_it(tmp_path: Path) -> None:
     faulty, sound = ScriptedWorker([Act(2, "cut")]), ScriptedWorker([Act()])
     async with gateway_of(faulty, sound, data_dir=tmp_path / "data") as gateway:
-        gateway.pool.report_refused(gateway.pool.workers["w1"])
+        gateway.pool.reports.refused(gateway.pool.workers["w1"])
         outcome, ear, witness = await speak(gateway)
         await gateway.recorder.settled(witness.session_id)
         folder = gateway.recorder.folder / witness.session_id

@@ -21,7 +21,7 @@ ANY_ANSWER = Requirement(kind="text")
 @pytest.fixture
 def fleet() -> Fleet:
     fleet = Fleet(2, 0)
-    fleet.pool.report_status(fleet.workers[1], status(slots=2, model=TEXT))
+    fleet.pool.reports.answered(fleet.workers[1], status(slots=2, model=TEXT))
     return fleet
 
 

@@ -47,7 +47,7 @@ TEXT = TextModelDescription(
 
 async def test_speech_and_text_each_go_to_workers_of_their_kind(open_tickets: contextlib.ExitStack) -> None:
     fleet = Fleet(2, 0)
-    fleet.pool.report_status(fleet.workers[1], status(slots=2, model=TEXT))
+    fleet.pool.reports.answered(fleet.workers[1], status(slots=2, model=TEXT))
     wanted = [Requirement(), Requirement(kind="text"), Requirement("tiny", kind="text"), Requirement("alpha")]
     tickets = [open_tickets.enter_context(fleet.pool.admit(f"r{n}", one)) for n, one in enumerate(wanted)]
     assert [worker_of(ticket) for ticket in tickets] == ["w0", "w1", "w1", "w0"]
@@ -63,7 +63,7 @@ async def test_speech_and_text_each_go_to_workers_of_their_kind(open_tickets: co
 )
 async def test_a_model_of_the_other_kind_is_no_model(requirement: Requirement, code: str, param: str) -> None:
     fleet = Fleet(1, 0)
-    fleet.pool.report_status(fleet.workers[1], status(model=TEXT))
+    fleet.pool.reports.answered(fleet.workers[1], status(model=TEXT))
     with pytest.raises(ApiError) as refusal, fleet.pool.admit("r", requirement):
         pass
     assert (refusal.value.code, refusal.value.param) == (code, param)

@@ -30,7 +30,7 @@ async def test_a_free_slot_is_leased_at_once_and_the_least_loaded_worker_first(o
 async def test_a_newcomer_never_overtakes_the_queue(open_tickets) -> None:
     """A slot is usable and nobody was told yet: it is the newcomer's arrival that gives it away."""
     fleet = Fleet(1)
-    fleet.pool.report_refused(fleet.workers[0])
+    fleet.pool.reports.refused(fleet.workers[0])
     first = open_tickets.enter_context(fleet.pool.admit("first", ANY))
     assert first.lease is None
     fleet.workers[0].end_hold()
@@ -101,8 +101,8 @@ async def test_releasing_twice_frees_one_slot_only(open_tickets) -> None:
 async def test_a_head_that_waits_for_one_model_does_not_block_another(open_tickets) -> None:
     fleet = Fleet(0, 0)
     alpha, beta = fleet.workers
-    fleet.pool.report_status(alpha, status(model=describe_model("alpha")))
-    fleet.pool.report_status(beta, status(model=describe_model("beta")))
+    fleet.pool.reports.answered(alpha, status(model=describe_model("alpha")))
+    fleet.pool.reports.answered(beta, status(model=describe_model("beta")))
     busy = open_tickets.enter_context(fleet.pool.admit("busy", Requirement("alpha")))
     head = open_tickets.enter_context(fleet.pool.admit("head", Requirement("alpha")))
     other = open_tickets.enter_context(fleet.pool.admit("other", Requirement("beta")))

@@ -55,11 +55,11 @@ async def test_an_excluded_worker_is_used_when_there_is_no_other(open_tickets) -
 
 async def test_a_suspect_worker_gets_nothing_until_a_probe_and_its_hold(open_tickets) -> None:
     fleet = Fleet(1)
-    fleet.pool.report_suspect(fleet.workers[0], "silence")
+    fleet.pool.reports.suspected(fleet.workers[0], "silence")
     ticket = open_tickets.enter_context(fleet.pool.admit("r", ANY))
     fleet.clock.advance(5)
     assert ticket.lease is None
-    fleet.pool.report_status(fleet.workers[0], status())
+    fleet.pool.reports.answered(fleet.workers[0], status())
     assert worker_of(ticket) == "w0"
 
 
@@ -67,14 +67,14 @@ async def test_a_worker_is_suspected_after_several_failures_in_a_row_whatever_it
     fleet = Fleet(2)
     worker = fleet.workers[0]
     for _ in range(2):
-        fleet.pool.report_failed(worker, "failed")
-    fleet.pool.report_audio(worker)
+        fleet.pool.reports.failed(worker, "failed")
+    fleet.pool.reports.audio_came(worker)
     for _ in range(2):
-        fleet.pool.report_failed(worker, "failed")
+        fleet.pool.reports.failed(worker, "failed")
     assert worker.health is Health.UP
-    fleet.pool.report_failed(worker, "failed")
+    fleet.pool.reports.failed(worker, "failed")
     assert worker.health is Health.SUSPECT
-    fleet.pool.report_status(worker, status(slots=2))
+    fleet.pool.reports.answered(worker, status(slots=2))
     tickets = [open_tickets.enter_context(fleet.pool.admit(name, ANY)) for name in "ab"]
     fleet.clock.advance(5)
     assert [ticket.lease is not None for ticket in tickets] == [True, False], "one at a time, on trial"
@@ -85,24 +85,24 @@ async def test_a_worker_that_fails_on_trial_is_held_back_longer_each_time() -> N
     fleet = Fleet(1)
     worker, held = fleet.workers[0], []
     for _ in range(8):
-        fleet.pool.report_failed(worker, "failed")
+        fleet.pool.reports.failed(worker, "failed")
         held.append(worker.hold_seconds)
-        fleet.pool.report_status(worker, status())
+        fleet.pool.reports.answered(worker, status())
         fleet.clock.advance(5)
         worker.accepted()
     assert held[:3] == [0, 0, 0.05] and held == sorted(held) and held[-1] == 1.0
-    fleet.pool.report_audio(worker)
+    fleet.pool.reports.audio_came(worker)
     assert worker.hold_seconds == 0 and not worker.on_trial
 
 
 async def test_a_suspect_whose_engine_stands_still_stays_suspect() -> None:
     fleet = Fleet(1)
     worker = fleet.workers[0]
-    fleet.pool.report_status(worker, status(WorkerState.BUSY, slots_used=1, step=7))
-    fleet.pool.report_suspect(worker, "stalled")
-    fleet.pool.report_status(worker, status(WorkerState.BUSY, slots_used=1, step=7))
+    fleet.pool.reports.answered(worker, status(WorkerState.BUSY, slots_used=1, step=7))
+    fleet.pool.reports.suspected(worker, "stalled")
+    fleet.pool.reports.answered(worker, status(WorkerState.BUSY, slots_used=1, step=7))
     assert worker.health is Health.SUSPECT
-    fleet.pool.report_status(worker, status(WorkerState.BUSY, slots_used=1, step=8))
+    fleet.pool.reports.answered(worker, status(WorkerState.BUSY, slots_used=1, step=8))
     assert worker.health is Health.UP
 
 
@@ -111,7 +111,7 @@ async def test_a_restarted_worker_owes_nothing_to_old_leases(open_tickets) -> No
     old = open_tickets.enter_context(fleet.pool.admit("old", ANY))
     lease = old.lease
     fleet.die(fleet.workers[0])
-    fleet.pool.report_status(fleet.workers[0], status(boot_id="boot-2"))
+    fleet.pool.reports.answered(fleet.workers[0], status(boot_id="boot-2"))
     new = open_tickets.enter_context(fleet.pool.admit("new", ANY))
     assert worker_of(new) == "w0"
     fleet.pool._release(lease)
@@ -122,15 +122,15 @@ async def test_a_restarted_worker_owes_nothing_to_old_leases(open_tickets) -> No
 async def test_a_request_that_lost_its_restarted_worker_is_dispatched_again(open_tickets) -> None:
     fleet = Fleet(1)
     ticket = open_tickets.enter_context(fleet.pool.admit("r", ANY))
-    fleet.pool.report_status(fleet.workers[0], status(boot_id="boot-2"))
+    fleet.pool.reports.answered(fleet.workers[0], status(boot_id="boot-2"))
     fleet.pool.requeue(ticket, exclude=fleet.workers[0])
     assert worker_of(ticket) == "w0"
 
 
 async def test_a_begun_clip_goes_on_with_the_same_weights_only(open_tickets) -> None:
     fleet = Fleet(0, 0)
-    fleet.pool.report_status(fleet.workers[0], status(model=describe_model(revision="1")))
-    fleet.pool.report_status(fleet.workers[1], status(model=describe_model(revision="2")))
+    fleet.pool.reports.answered(fleet.workers[0], status(model=describe_model(revision="1")))
+    fleet.pool.reports.answered(fleet.workers[1], status(model=describe_model(revision="2")))
     ticket = open_tickets.enter_context(fleet.pool.admit("r", ANY))
     begun_with = ticket.lease.worker
     revision = Requirement("alpha", "default", begun_with.model.revision)
@@ -145,18 +145,18 @@ async def test_without_any_worker_requests_are_refused_and_while_one_loads_they_
         raise AssertionError("was admitted")
     assert refused.value.status_code == 503
     assert "Retry-After" in refused.value.headers
-    fleet.pool.report_status(fleet.workers[0], status(WorkerState.LOADING))
+    fleet.pool.reports.answered(fleet.workers[0], status(WorkerState.LOADING))
     ticket = open_tickets.enter_context(fleet.pool.admit("r", ANY))
     assert fleet.pool.estimate_wait(ANY, ticket.position) == 15.0
-    fleet.pool.report_status(fleet.workers[0], status())
+    fleet.pool.reports.answered(fleet.workers[0], status())
     assert worker_of(ticket) == "w0"
 
 
 async def test_a_model_whose_worker_is_being_restarted_is_not_unknown() -> None:
     fleet = Fleet(1, 0)
     beta = fleet.workers[1]
-    fleet.pool.report_status(beta, status(model=describe_model("beta")))
-    fleet.pool.report_status(beta, status(WorkerState.LOADING, boot_id="boot-2"))
+    fleet.pool.reports.answered(beta, status(model=describe_model("beta")))
+    fleet.pool.reports.answered(beta, status(WorkerState.LOADING, boot_id="boot-2"))
     fleet.die(beta)
     with pytest.raises(ApiError) as refused, fleet.pool.admit("r", Requirement("beta")):
         raise AssertionError("was admitted")
@@ -177,9 +177,9 @@ async def test_waiting_requests_are_kept_for_the_grace_period_and_then_told(open
 
 async def test_a_voice_that_turns_out_to_be_unknown_is_refused_when_the_model_is_loaded(open_tickets) -> None:
     fleet = Fleet(0)
-    fleet.pool.report_status(fleet.workers[0], status(WorkerState.LOADING))
+    fleet.pool.reports.answered(fleet.workers[0], status(WorkerState.LOADING))
     ticket = open_tickets.enter_context(fleet.pool.admit("r", Requirement(voice="nobody")))
-    fleet.pool.report_status(fleet.workers[0], status())
+    fleet.pool.reports.answered(fleet.workers[0], status())
     fleet.clock.advance(0.001)
     assert ticket.future.exception().code == "unknown_voice"
 
@@ -187,7 +187,7 @@ async def test_a_voice_that_turns_out_to_be_unknown_is_refused_when_the_model_is
 async def test_a_draining_worker_gets_nothing_new_and_keeps_what_it_has(open_tickets) -> None:
     fleet = Fleet(2)
     running = open_tickets.enter_context(fleet.pool.admit("running", ANY))
-    fleet.pool.report_status(fleet.workers[0], status(WorkerState.DRAINING, slots=2))
+    fleet.pool.reports.answered(fleet.workers[0], status(WorkerState.DRAINING, slots=2))
     assert worker_of(running) == "w0"
     assert fleet.workers[0].state == "DRAINING"
     with pytest.raises(ApiError) as refused, fleet.pool.admit("new", ANY):
@@ -204,7 +204,7 @@ async def test_waiting_requests_hear_that_the_last_worker_is_gone(open_tickets) 
         heard.append(fleet.pool.estimate_wait(ANY, ticket.position))
 
     open_tickets.enter_context(fleet.pool.admit("waiting", ANY, listen))
-    fleet.pool.report_suspect(fleet.workers[0], "silence")
+    fleet.pool.reports.suspected(fleet.workers[0], "silence")
     assert heard == [None]
 
 
@@ -219,19 +219,19 @@ async def test_who_waits_for_a_worker_that_restarts_is_told_how_long(open_ticket
         told.append(fleet.pool.estimate_wait(ANY, ticket.position))
 
     worker.restarting = True
-    fleet.pool.report_status(worker, status(WorkerState.DRAINING, slots=2))
+    fleet.pool.reports.answered(worker, status(WorkerState.DRAINING, slots=2))
     waiting = open_tickets.enter_context(fleet.pool.admit("r", ANY, tell))
     assert fleet.pool.estimate_wait(ANY, 1) == 15.0
     fleet.clock.advance(4)
     fleet.die(worker)
     assert fleet.pool.estimate_wait(ANY, 1) == 11.0
-    fleet.pool.report_status(worker, status(WorkerState.LOADING, boot_id="boot-2", slots=2))
+    fleet.pool.reports.answered(worker, status(WorkerState.LOADING, boot_id="boot-2", slots=2))
     assert fleet.pool.estimate_wait(ANY, 3) == 16.0, "its slots serve two at a time"
     fleet.clock.advance(2)
-    fleet.pool.report_status(worker, status(boot_id="boot-2", slots=2))
+    fleet.pool.reports.answered(worker, status(boot_id="boot-2", slots=2))
     assert waiting.lease is not None
     worker.restarting = True
-    fleet.pool.report_status(worker, status(WorkerState.DRAINING, boot_id="boot-2", slots=2))
+    fleet.pool.reports.answered(worker, status(WorkerState.DRAINING, boot_id="boot-2", slots=2))
     assert fleet.pool.estimate_wait(ANY, 1) == 6.0, "as long as the last time"
 
 
@@ -241,8 +241,8 @@ async def test_a_worker_that_died_is_expected_back_where_somebody_starts_it(
 ) -> None:
     fleet = Fleet(1)
     worker = fleet.workers[0]
-    fleet.pool.report_status(worker, status().model_copy(update={"supervised": supervised}))
+    fleet.pool.reports.answered(worker, status().model_copy(update={"supervised": supervised}))
     fleet.die(worker)
     assert (fleet.pool.estimate_wait(ANY, 1) is not None) == known
-    fleet.pool.report_status(worker, status(WorkerState.DRAINING).model_copy(update={"supervised": True}))
+    fleet.pool.reports.answered(worker, status(WorkerState.DRAINING).model_copy(update={"supervised": True}))
     assert fleet.pool.estimate_wait(ANY, 1) is None, "a drained worker comes back when somebody says so"

@@ -139,7 +139,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     def report(self, index: int, state: WorkerState = WorkerState.IDLE) -> None:
         self.steps += 1
-        self.fleet.pool.report_status(
+        self.fleet.pool.reports.answered(
             self.fleet.workers[index],
             status(
                 state,
@@ -227,7 +227,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(index=st.sampled_from(range(len(SLOTS))))
     def worker_misses_a_probe(self, index: int) -> None:
-        self.apply(lambda: self.fleet.pool.report_missed(self.fleet.workers[index], "timeout"))
+        self.apply(lambda: self.fleet.pool.reports.missed(self.fleet.workers[index], "timeout"))
 
     @rule(index=st.sampled_from(range(len(SLOTS))))
     def worker_dies(self, index: int) -> None:
@@ -235,11 +235,11 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(index=st.sampled_from(range(len(SLOTS))))
     def worker_is_suspected(self, index: int) -> None:
-        self.apply(lambda: self.fleet.pool.report_suspect(self.fleet.workers[index], "silence"))
+        self.apply(lambda: self.fleet.pool.reports.suspected(self.fleet.workers[index], "silence"))
 
     @rule(index=st.sampled_from(range(len(SLOTS))))
     def worker_refuses(self, index: int) -> None:
-        self.apply(lambda: self.fleet.pool.report_refused(self.fleet.workers[index]))
+        self.apply(lambda: self.fleet.pool.reports.refused(self.fleet.workers[index]))
 
     @rule(
         index=st.sampled_from(range(len(SLOTS))),

@@ -51,7 +51,7 @@ async def test_who_came_first_is_served_first_whatever_is_in_the_caches(open_tic
 async def test_a_restarted_worker_has_forgotten(open_tickets) -> None:
     fleet = Fleet(2, 2)
     fleet.workers[1].remember("a voice")
-    fleet.pool.report_status(fleet.workers[1], status(slots=2, boot_id="another-process"))
+    fleet.pool.reports.answered(fleet.workers[1], status(slots=2, boot_id="another-process"))
     assert worker_of(admit(open_tickets, fleet)) == "w0"
 
 
@@ -74,13 +74,13 @@ async def test_a_voice_waits_for_a_model_that_takes_it(open_tickets) -> None:
     fleet = Fleet(0, 0)
     needs = Requirement(features=frozenset({"reference", "prompt"}))
     plain, able = describe_model("plain"), describe_model("able", features=("prompt",))
-    fleet.pool.report_status(fleet.workers[0], status(model=plain))
+    fleet.pool.reports.answered(fleet.workers[0], status(model=plain))
     fleet.die(fleet.workers[1])
     with pytest.raises(ApiError) as refusal:
         admit(open_tickets, fleet, needs)
     assert (refusal.value.status_code, refusal.value.code) == (422, "voice_not_supported")
     assert "prompt or reference" in refusal.value.message
-    fleet.pool.report_status(fleet.workers[1], status(model=able))
+    fleet.pool.reports.answered(fleet.workers[1], status(model=able))
     assert worker_of(admit(open_tickets, fleet, needs)) == "w1"
     assert admit(open_tickets, fleet, needs).lease is None, "the other worker's slot is of no use"
     for model, code in (("plain", "voice_not_supported"), ("nobody's", "unknown_model")):

@@ -59,9 +59,9 @@ async def test_a_worker_that_came_back_as_another_process_has_died() -> None:
         broken = break_on(failover, worker, "closed")
         if worker is fleet.workers[0]:
             await broken
-            fleet.pool.report_status(worker, status(boot_id="boot-2"))
+            fleet.pool.reports.answered(worker, status(boot_id="boot-2"))
         else:
-            fleet.pool.report_status(worker, status(boot_id="boot-1", state=WorkerState.ERROR))
+            fleet.pool.reports.answered(worker, status(boot_id="boot-1", state=WorkerState.ERROR))
             with pytest.raises(ApiError):
                 await broken
 
@@ -146,13 +146,13 @@ def close_all(opened: list) -> None:
 async def test_a_suspect_that_answers_again_gets_one_request_until_one_has_brought_audio() -> None:
     fleet = Fleet(4)
     worker = fleet.workers[0]
-    fleet.pool.report_suspect(worker, "silence")
+    fleet.pool.reports.suspected(worker, "silence")
     opened = leases_of(fleet, 3)
     assert not worker.leases
-    fleet.pool.report_status(worker, status(slots=4, step=1))
+    fleet.pool.reports.answered(worker, status(slots=4, step=1))
     fleet.clock.advance(1.0)
     assert len(worker.leases) == 1
-    fleet.pool.report_audio(worker)
+    fleet.pool.reports.audio_came(worker)
     assert len(worker.leases) == 3
     close_all(opened)
 
@@ -160,8 +160,8 @@ async def test_a_suspect_that_answers_again_gets_one_request_until_one_has_broug
 async def test_a_trial_that_ends_without_audio_gives_the_next_request_a_try() -> None:
     fleet = Fleet(4)
     worker = fleet.workers[0]
-    fleet.pool.report_suspect(worker, "silence")
-    fleet.pool.report_status(worker, status(slots=4, step=1))
+    fleet.pool.reports.suspected(worker, "silence")
+    fleet.pool.reports.answered(worker, status(slots=4, step=1))
     fleet.clock.advance(1.0)
     opened = leases_of(fleet, 2)
     assert len(worker.leases) == 1
@@ -173,8 +173,8 @@ async def test_a_trial_that_ends_without_audio_gives_the_next_request_a_try() ->
 async def test_a_new_process_is_not_on_trial_for_what_the_old_one_did() -> None:
     fleet = Fleet(4)
     worker = fleet.workers[0]
-    fleet.pool.report_suspect(worker, "closed")
-    fleet.pool.report_status(worker, status(slots=4, boot_id="boot-2"))
+    fleet.pool.reports.suspected(worker, "closed")
+    fleet.pool.reports.answered(worker, status(slots=4, boot_id="boot-2"))
     fleet.clock.advance(1.0)
     opened = leases_of(fleet, 3)
     assert len(worker.leases) == 3

@@ -95,7 +95,7 @@ async def all_serving(gateway: Gateway) -> None:
 
 def prefer_the_first(gateway: Gateway) -> None:
     """Hold the second worker back for a moment."""
-    gateway.pool.report_refused(gateway.pool.workers["w1"])
+    gateway.pool.reports.refused(gateway.pool.workers["w1"])
 
 
 async def speak(gateway: Gateway, ear: Ear, text: str = TEXT) -> Outcome:

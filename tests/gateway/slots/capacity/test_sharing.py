@@ -110,12 +110,12 @@ async def test_a_session_keeps_its_slot_until_its_end_and_over_a_new_socket(shar
 async def test_a_worker_that_refused_is_waited_for_and_asked_meanwhile(shared: Shared) -> None:
     """What it says next is on its way; a hold, as for a worker that says nothing, would cost a turn."""
     ticket = shared.admit()
-    shared.pool.report_refused(shared.worker)
+    shared.pool.reports.refused(shared.worker)
     shared.pool.requeue(ticket)
     assert ticket.lease is None and shared.news("waiting")[-1]["requests"] == 1
     shared.stand(others=0, waiting=0)
     assert ticket.lease is not None
-    shared.pool.report_refused(shared.worker)
+    shared.pool.reports.refused(shared.worker)
     shared.pool.requeue(ticket)
     shared.fleet.clock.advance(1)
     assert ticket.lease is not None, "it had nothing to say"
@@ -134,7 +134,7 @@ async def test_nothing_is_asked_of_a_worker_that_could_not_be_used(shared: Share
     """Or it would grant slots to a gateway that gives them back, again and again."""
     other = Worker("w1", "http://w1")
     shared.pool.add_worker(other)
-    shared.pool.report_status(other, status(boot_id="other", slots=1))
+    shared.pool.reports.answered(other, status(boot_id="other", slots=1))
     tickets = [shared.admit() for _ in range(3)]
     failed = next(ticket for ticket in tickets if ticket.lease.worker is shared.worker)
     shared.stand(others=0, waiting=1)

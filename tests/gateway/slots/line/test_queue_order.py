@@ -154,7 +154,7 @@ async def test_ten_times_the_load_wins_no_larger_share(lengths: tuple[float, flo
 async def test_a_begun_clip_goes_before_one_that_was_only_refused(one_slot: Counterpart) -> None:
     fleet = one_slot.fleet
     refused = one_slot.tickets["x"]
-    fleet.pool.report_refused(fleet.workers[0])
+    fleet.pool.reports.refused(fleet.workers[0])
     fleet.pool.requeue(refused)
     begun = one_slot.admit("b1")
     fleet.pool.queue.remove(begun)
@@ -191,8 +191,8 @@ def test_the_order_that_is_announced_is_the_order_of_service(arrivals: list[tupl
 async def test_lanes_and_shares_survive_models_that_come_and_go() -> None:
     fleet = Fleet(0, 0)
     alpha, beta = fleet.workers
-    fleet.pool.report_status(alpha, status(model=describe_model("alpha")))
-    fleet.pool.report_status(beta, status(model=describe_model("beta")))
+    fleet.pool.reports.answered(alpha, status(model=describe_model("alpha")))
+    fleet.pool.reports.answered(beta, status(model=describe_model("beta")))
     counterpart = Counterpart(fleet)
     for n in range(4):
         counterpart.admit(f"a{n}", requirement=Requirement("alpha"))
