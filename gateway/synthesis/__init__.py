@@ -2,6 +2,7 @@
 
 served.py      one request, whatever is made for it
 synthesis.py   one clip
+feed.py        its audio on its way to the listener
 attempts.py    one worker after the other until a piece of speech is done
 retakes.py     what is told of a part that was spoken again
 accounting.py  what is counted and logged at the end

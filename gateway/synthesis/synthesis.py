@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from dataclasses import replace
 from functools import partial
 
 import structlog
 
-from gateway.audio.delivery import Delivery
-from gateway.audio.formats import output_sample_rate
-from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.operations.measurements.objectives import Kind
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
@@ -28,17 +24,16 @@ from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
 from gateway.streams.clip import Clip
-from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
-from gateway.streams.resume_token import Growth, TokenWriter
+from gateway.streams.resume_token import TokenWriter
 from gateway.streams.spoken import Spoken
 from gateway.streams.takes import HeldTakes, Takes
 from gateway.synthesis.accounting import Account, settle_speech
+from gateway.synthesis.feed import Feed
 from gateway.synthesis.retakes import note_retake
 from gateway.synthesis.served import Served
 from gateway.text import Lexicon
 from gateway.timing.listening import confidence_in
-from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
 
@@ -91,23 +86,11 @@ class Synthesis(Served[Outcome]):
         self._audio_seconds_before = self.clip.audio_seconds
         self._ticket_began = self.clip.audio_seconds
         """The same when the present ticket was admitted."""
-        self._token = token
-        self._sealed: deque[tuple[Growth, int]] = deque()
-        """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
         self._given_speaker = speaker
         self._speaker = speaker or Speaker(request.voice)
         self._whole = whole
         self._takes: Takes | None = None
-        self._delivery: Delivery | None = None
-        self._speed = 1.0
-        """Of the part that is being spoken, against the model's."""
-        self._samples = 0
-        """That the listener got here."""
-        self._times: ClipTimes | None = None
-        if self._request.timestamps != "none":
-            self._times = ClipTimes(self.clip, gateway.aligner, InOrder(), self._timed)
-        self.sample_rate = 0
-        """Of the audio that the listener gets, known when it has heard `started`."""
+        self._feed = Feed(gateway, self.clip, listener, token)
 
     @property
     def seed(self) -> int:
@@ -134,19 +117,16 @@ class Synthesis(Served[Outcome]):
         await self._speak(requirement, self._standing)
         while self.clip.finish_reason is None and not self._one_part:
             await self._listener.caught_up()
-            await self._delivery.drained()
+            await self._feed.drained()
             self._gateway.check_open()
             self._attempts.queue_again()
             await self._speak(self.same_model() or requirement, self._standing_for_the_rest())
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
-        await self._delivery.drained()
+        await self._feed.drained()
         outcome = self._outcome()
-        if self._times is not None:
-            self._times.end()
-            self._listener.spoken()
-            await self._times.order.all_told()
+        await self._feed.all_told()
         return outcome
 
     async def _speak(self, requirement: Requirement, standing: Standing) -> None:
@@ -155,11 +135,8 @@ class Synthesis(Served[Outcome]):
         await self._try(requirement, standing, self._about)
 
     def _let_go(self) -> None:
-        if self._times is not None:
-            self._times.order.drop()
-        self._times = self._takes = None  # which refer to this
-        if self._delivery is not None:
-            self._delivery.drop()
+        self._takes = None  # which refers to this
+        self._feed.drop()
 
     @property
     def _about(self) -> About:
@@ -184,21 +161,17 @@ class Synthesis(Served[Outcome]):
         if model is None:
             raise pool.why_unservable(requirement) or ApiError(503, "no_worker", "no worker is up yet")
         self.clip.begin(model)
-        self._speed = self.clip.speed
+        self._feed.speed = self.clip.speed
         self._started_at = time.monotonic()
-        self._open_output("")
-        self._witness.speaking("", self.clip, self.sample_rate)
-        silence = bytes(2 * round(_SILENCE_SECONDS * self.sample_rate))
-        self._samples = len(silence) // 2
-        self._listener.audio(silence)
-        if self._times is not None:
-            self._listener.timed(PartTimes.wordless(self._request.text, _SILENCE_SECONDS))
-        return Outcome(self.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
+        self._feed.open("")
+        self._witness.speaking("", self.clip, self._feed.sample_rate)
+        self._feed.silence(_SILENCE_SECONDS)
+        return Outcome(self._feed.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
 
     def _new_takes(self) -> Takes:
         most, repeated = self._settings.max_retakes, partial(note_retake, self._gateway, self._request_id)
         if self._whole:
-            return HeldTakes(self.clip, self._hand_on, most, repeated, self._came, self._understand)
+            return HeldTakes(self.clip, self._feed.take, most, repeated, self._came, self._understand)
         return Takes(self.clip, self._deliver, most, repeated)
 
     async def _understand(self, pcm: bytes) -> float | None:
@@ -232,9 +205,9 @@ class Synthesis(Served[Outcome]):
                     worker.figures.flaws[flaw] += 1
                 if self.clip.take and self.clip.finish_reason is None:  # the next take is due
                     continue
-                if self._one_part or self._listener.is_behind or self._delivery.is_behind:
+                if self._one_part or self._feed.is_behind:
                     break
-                await self._delivery.drained()
+                await self._feed.drained()
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
             worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
@@ -264,53 +237,25 @@ class Synthesis(Served[Outcome]):
             self._listener.queued(ticket.id, position, eta_seconds)
 
     def _start(self, lease: Lease) -> None:
-        self._speed = self.clip.speed
+        self._feed.speed = self.clip.speed
         if self._first_start():
-            self._open_output(lease.worker.id)
-        if self._times is not None:
-            self._times.speaking()
-        self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
-
-    def _timed(self, part: PartTimes) -> None:
-        self._metrics.timed_parts.labels(part.source).inc()
-        self._listener.timed(part)
-
-    def _open_output(self, worker_id: str) -> None:
-        request, model_rate = self._request, self.clip.model.sample_rate
-        self.sample_rate = output_sample_rate(request.format, request.sample_rate, model_rate)
-        watermark = self._settings.watermark
-        output = Output(model_rate, self.sample_rate, speed=self._speed, watermark=watermark)
-        self._delivery = Delivery(output, self._give, model_rate, self._gateway.marker)
-        self._listener.started(worker_id, self.sample_rate)
+            self._feed.open(lease.worker.id)
+        self._feed.speaking()
+        self._witness.speaking(lease.worker.id, self.clip, self._feed.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         self._came(pcm)
-        self._hand_on(pcm, last)
+        self._feed.take(pcm, last)
 
     def _came(self, pcm: bytes) -> None:
-        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._speed)
-
-    def _hand_on(self, pcm: bytes, last: bool = False) -> None:
-        if self._times is not None:
-            self._times.heard(pcm)
-        if self._token is not None and self.clip.finish_reason is None:
-            self._sealed.append((self._token.extend(self.clip), self.clip.samples))
-        self._delivery.take(pcm, last, self._speed)
-
-    def _give(self, ready: bytes) -> None:
-        self._samples += len(ready) // 2
-        self._listener.audio(ready)
-        heard = self.clip.samples - self._delivery.samples_behind
-        while self._sealed and self._sealed[0][1] <= heard:
-            growth, samples = self._sealed.popleft()
-            self._listener.resumable(growth.text, samples, growth.keep)
+        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._feed.speed)
 
     # --------------------------------------------------------------------------------------------- accounting
 
     def _outcome(self) -> Outcome:
         return Outcome(
-            sample_rate=self.sample_rate,
-            audio_seconds=self._audio_seconds_before + self._samples / self.sample_rate,
+            sample_rate=self._feed.sample_rate,
+            audio_seconds=self._audio_seconds_before + self._feed.samples / self._feed.sample_rate,
             patches=self.clip.patches,
             queue_seconds=self._started_at - self._began_at,
             first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
