@@ -8,6 +8,7 @@
     hosted.py     a session with all that belongs to it, for any protocol
     session.py    one session, without sockets and workers
     speech.py     the session's slot: sentence after sentence, paused, cut off, moved to another worker
+    saying.py     the utterance that is being spoken, and what goes out of it
     at_work.py    the worker that speaks, told to rest or to go on
     witness.py    what is recorded
     first_audio.py how long a listener waits while nothing is said

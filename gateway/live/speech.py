@@ -15,15 +15,12 @@ from functools import partial
 
 import structlog
 
-from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
-from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.live.at_work import AtWork
-from gateway.live.continuity import take_over
 from gateway.live.messages import Start
+from gateway.live.saying import Saying
 from gateway.live.session import LiveSession
-from gateway.live.timeline import Utterance
 from gateway.live.tracing import UtteranceSpans
 from gateway.live.witness import CUT_OFF, LiveWitness
 from gateway.operations.measurements.objectives import Kind
@@ -34,14 +31,10 @@ from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.streams.clip import Clip
-from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
-from gateway.streams.spoken import Spoken
-from gateway.streams.takes import Takes
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.synthesis.retakes import note_retake
-from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker, VoiceKind
 from gateway.workers.client import RequestRejected, WorkerRefused
 from telemetry import NO_SPAN
@@ -84,25 +77,22 @@ class LiveSpeech:
         self._lexicon = session.splitter.lexicon = gateway.lexicons.known(standing.tenant, start.lexicon)
         self._model: str | None = None
         self._ticket: Ticket | None = None
-        self._clip: Clip | None = None
-        """The utterance that is being spoken."""
-        self._before: Clip | None = None
-        """The one before it."""
-        self._delivery: Delivery | None = None
-        self._order = InOrder()
-        self._times: ClipTimes | None = None
-        """Of the utterance that is being spoken, where they are asked for."""
+        repeated = partial(note_retake, gateway, request_id)
+        self._saying = Saying(gateway, session, start, witness, self._attempts.heard, repeated)
         self._at_work = AtWork(session.confirmed)
         self._changed = asyncio.Event()
         self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
         self._spans = UtteranceSpans(gateway, request_id, protocol)
-        self._sample_rate = 0
-        self.audio_seconds = 0.0
+
+    @property
+    def audio_seconds(self) -> float:
+        """Spoken so far."""
+        return self._saying.audio_seconds
 
     @property
     def model(self) -> str | None:
         """Which speaks; None until a worker took the session."""
-        return self._model if self._sample_rate else None
+        return self._model if self._saying.sample_rate else None
 
     @property
     def voice_kind(self) -> VoiceKind:
@@ -132,7 +122,7 @@ class LiveSpeech:
                         await self._queue()
                     else:
                         await self._changed.wait()
-                await self._order.all_told()
+                await self._saying.all_told()
             if session.farewell is not None:
                 raise session.farewell
         except ApiError as error:
@@ -140,9 +130,7 @@ class LiveSpeech:
             raise
         finally:
             self._end_span("client_gone")
-            self._order.drop()
-            if self._delivery is not None:
-                self._delivery.drop()
+            self._saying.drop()
             session.close()
 
     async def _queue(self) -> None:
@@ -191,13 +179,10 @@ class LiveSpeech:
 
     def cut(self) -> bool:
         """Drop the utterance that is spoken."""
-        if self._clip is not None:
+        if self._saying.clip is not None:
             self._witness.ended(CUT_OFF)
             self._end_span(CUT_OFF)
-        self._order.drop()
-        if self._delivery is not None:
-            self._delivery.drop()
-        self._clip = self._before = self._times = None
+        self._saying.cut()
         self._utterance.end_with(_CutOff())
         return self._at_work.begun
 
@@ -214,11 +199,13 @@ class LiveSpeech:
     @property
     def patches(self) -> int:
         """Of the utterance that is being spoken."""
-        return self._clip.patches if self._clip else 0
+        clip = self._saying.clip
+        return clip.patches if clip else 0
 
     def same_model(self) -> Requirement | None:
         """What was begun stays with its model."""
-        model = self._clip.model if self._clip and self._clip.begun else None
+        clip = self._saying.clip
+        model = clip.model if clip and clip.begun else None
         return self._speaker.requirement(model.name, model.revision) if model else None
 
     def lost(self, worker_id: str, reason: str) -> None:
@@ -229,12 +216,12 @@ class LiveSpeech:
         """Speak what there is to say, until there is nothing for a while."""
         session = self._session
         self._model = lease.worker.model.name
-        if not self._sample_rate:
-            self._sample_rate = output_sample_rate(
+        if not self._saying.sample_rate:
+            self._saying.sample_rate = output_sample_rate(
                 "pcm", self._start.sample_rate, lease.worker.model.sample_rate
             )
         session.got_slot(
-            lease.worker.id, self._sample_rate, session_id=self._witness.session_id, seed=self.seed
+            lease.worker.id, self._saying.sample_rate, session_id=self._witness.session_id, seed=self.seed
         )
         self._show_mode(ticket)
         lease.keep()
@@ -274,7 +261,7 @@ class LiveSpeech:
 
     async def _speak(self, ticket: Ticket, lease: Lease) -> None:
         """One utterance, or the rest of it; returns early when it is paused between two parts, or cut off."""
-        clip = self._clip or self._begin()
+        clip = self._saying.clip or self._begin()
         if clip is None:
             return
         self._at_work.begin()
@@ -299,99 +286,53 @@ class LiveSpeech:
         if utterance is None:
             return None
         request = self._speaker.fill_in(self._start.request(utterance.text))
-        self._clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
-        self._clip.say_with(self._lexicon)
+        clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
+        clip.say_with(self._lexicon)
+        self._saying.begin(utterance, clip)
         self._gateway.retry_budget.add_request()
         self._attempts.renew(self._spans.begin(self.migrations, self._session.first_audio.since))
         if self._ticket is not None:
             self._ticket.excluded = frozenset()
         self._session.began(utterance)
         self._witness.began(request, self.seed)
-        if self._start.timestamps != "none":
-            tell = partial(self._timed, utterance)
-            self._times = ClipTimes(self._clip, self._gateway.aligner, self._order, tell)
-        return self._clip
+        return clip
 
     def _end_span(self, outcome: str, status: int | None = None) -> None:
         kind = Kind.of(
             model=self._model, voice=self._start.voice, protocol=self._protocol, tenant=self._standing.tenant
         )
-        audio_seconds = self._clip.audio_seconds if self._clip else 0.0
+        clip = self._saying.clip
+        audio_seconds = clip.audio_seconds if clip else 0.0
         kind = replace(kind, voice=self._speaker.kind)
         self._spans.end(outcome, kind, self._attempts, audio_seconds, status)
         self._attempts.span = NO_SPAN  # a slot that is waited for later is the next utterance's
 
     async def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:
-            self._delivery.take(b"", last=True)
-            await self._delivery.drained()
-        if clip is not self._clip:  # cut off meanwhile
+            await self._saying.drained(last=True)
+        if clip is not self._saying.clip:  # cut off meanwhile
             return
-        if self._times is not None:
-            self._times.end()
         self._end_span(finish_reason)
-        self._clip, self._before, self._times = None, clip, None
+        self._saying.end()
         self._session.spoke(finish_reason)
         self._witness.ended(finish_reason)
 
     async def _relay(self, clip: Clip, ticket: Ticket, lease: Lease) -> None:
         worker, client = lease.worker, self._gateway.clients[lease.worker.id]
         voice = await self._speaker.conditioning(worker, client)
-        clip.conditioning = take_over(voice, self._before, worker.model)
-        if not clip.begun:
-            watermark = self._gateway.settings.watermark
-            model_rate = worker.model.sample_rate
-            output = Output(model_rate, self._sample_rate, speed=self._start.speed, watermark=watermark)
-            self._delivery = Delivery(output, self._hand_out, model_rate, self._gateway.marker)
+        self._saying.open(clip, voice, worker.model)
         while clip.finish_reason is None and not self._session.paused:
             with self._attempts.attempt(lease) as span:
                 await relay(
-                    Spoken(clip, self._takes(clip)),
+                    self._saying.piece(clip),
                     lease,
                     client,
                     self._settings,
-                    on_start=lambda: self._speaking(clip, worker.id),
+                    on_start=lambda: self._saying.speaking(clip, worker.id),
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                     opened=self._at_work.opened,
                     keep=True,
                     span=span,
                 )
             self._at_work.part_ended()
-            await self._delivery.drained()
-
-    def _takes(self, clip: Clip) -> Takes:
-        def repeated(part: int, flaw: str, outcome: str) -> None:
-            note_retake(self._gateway, self._request_id, part, flaw, outcome)
-            if clip is self._clip:
-                self._session.begins_again(clip.cut_seconds / self._start.speed)
-                self._witness.begins_again(part, self._session.timeline.current.samples)
-
-        most = self._settings.max_retakes
-        return Takes(clip, lambda pcm: self._deliver(clip, pcm), most, repeated)
-
-    def _timed(self, utterance: Utterance, part: PartTimes) -> None:
-        self._gateway.metrics.timed_parts.labels(part.source).inc()
-        self._session.timed(utterance, part)
-        self._witness.timed(utterance.index, part, self._sample_rate)
-
-    def _speaking(self, clip: Clip, worker_id: str) -> None:
-        self._witness.speaking(worker_id, clip)
-        if clip is self._clip and self._times is not None:
-            self._times.speaking()
-        if clip is self._clip and not clip.reading.as_written:
-            self._session.timeline.say(clip.reading.read(clip.request.text))
-
-    def _deliver(self, clip: Clip, pcm: bytes) -> None:
-        """Audio of the utterance, unless it was cut off meanwhile."""
-        if clip is not self._clip:
-            return
-        seconds = len(pcm) / 2 / clip.model.sample_rate
-        self._attempts.heard(seconds / self._start.speed)
-        if self._times is not None:
-            self._times.heard(pcm)
-        self.audio_seconds += seconds
-        self._delivery.take(pcm)
-
-    def _hand_out(self, pcm: bytes) -> None:
-        self._session.heard(pcm)
-        self._witness.audio(pcm, self._sample_rate)
+            await self._saying.drained()
