@@ -10,6 +10,8 @@ from models.bounds import Bounds
 MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
 MOST_SEED = 2**64 - 1
+LEAST_TEMPERATURE = 1e-30
+"""Below this logits divided by it are no fp32 numbers any more; the likeliest token has all of the probability."""
 RECOMMENDED = {
     "temperature": Bounds(0),
     "top_k": Bounds(0, whole=True),
@@ -77,6 +79,8 @@ class SamplingParams:
             value = getattr(self, name)
             if value is not None and not bounds.hold(value):
                 raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
+        if self.temperature < LEAST_TEMPERATURE:
+            object.__setattr__(self, "temperature", 0.0)
         if len(stop) > MOST_STOP_STRINGS or not all(stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):

@@ -92,6 +92,12 @@ def test_a_draw_depends_on_seed_and_place_alone() -> None:
     assert [s.token for s in sample(LOGITS.expand(20, -1), other)] != alone
 
 
+@pytest.mark.parametrize("temperature", [1e-29, 1e-38, 1e-45, 1e-60])
+def test_a_temperature_next_to_none_takes_the_likeliest_token(temperature: float) -> None:
+    drawing = answer(SamplingParams(temperature=temperature, top_p=0.9))
+    assert sample(LOGITS[None], [drawing])[0].token == int(LOGITS.argmax())
+
+
 def test_penalties_of_an_answer_count_its_tokens() -> None:
     rules = answer(SamplingParams(presence_penalty=0.5, frequency_penalty=0.25)).logits
     for token in (3, 3, 7):
