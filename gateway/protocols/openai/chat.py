@@ -116,9 +116,10 @@ class ChatRequest(SamplingFields):
         """Whether the answer is heard."""
         return "audio" in self.modalities
 
-    def most_tokens(self) -> int | None:
-        """By either name."""
-        return self.max_completion_tokens or self.max_tokens
+    @property
+    def most_tokens_field(self) -> str:
+        """The newer name goes before the older one."""
+        return "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
 
     def top_logprobs_wanted(self) -> int | None:
         """0 for those of the answer alone."""

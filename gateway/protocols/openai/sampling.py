@@ -116,9 +116,15 @@ class SamplingFields(Lenient):
         """Whether a stream ends with its usage."""
         return self.stream_options is not None and self.stream_options.include_usage
 
+    @property
+    def most_tokens_field(self) -> str:
+        """The field by which a client says it, where there are several."""
+        return "max_tokens"
+
     def most_tokens(self) -> int | None:
         """Of each answer, as the client says."""
-        return self.max_tokens
+        value: int | None = getattr(self, self.most_tokens_field)
+        return value
 
     def top_logprobs_wanted(self) -> int | None:
         """How many likeliest tokens are told; None for no probabilities."""
@@ -139,9 +145,11 @@ class SamplingFields(Lenient):
             raise ApiError(422, "invalid_value", message, param="n")
         asked = self.most_tokens()
         if asked is not None and asked > most:
-            raise ApiError(422, "invalid_value", f"max_tokens is at most {most}", param="max_tokens")
+            field = self.most_tokens_field
+            raise ApiError(422, "invalid_value", f"{field} is at most {most}", param=field)
         if (self.min_tokens or 0) > (asked or most):
-            raise ApiError(422, "invalid_value", "min_tokens is greater than max_tokens", param="min_tokens")
+            message = f"min_tokens is greater than {self.most_tokens_field}"
+            raise ApiError(422, "invalid_value", message, param="min_tokens")
         seed = random_seed() if self.seed is None else self.seed & _MAX_SEED
         shared: dict[str, Any] = {
             "most_tokens": asked or most,

@@ -185,6 +185,7 @@ async def test_options_of_the_template_reach_it(fleet: GatewayProcess) -> None:
         (CHAT, {"messages": said("a" * 5000)}, 422, "messages", "context_length_exceeded"),
         (CHAT, {"messages": [{"role": "spy", "content": "a"}]}, 422, "messages.0.role", "invalid_value"),
         (CHAT, {"max_tokens": 3001}, 422, "max_tokens", "invalid_value"),
+        (CHAT, {"max_completion_tokens": 3001}, 422, "max_completion_tokens", "invalid_value"),
         (CHAT, {"max_completion_tokens": 0}, 422, "max_completion_tokens", "invalid_value"),
         (CHAT, {"n": 5}, 422, "n", "invalid_value"),
         (CHAT, {"temperature": 2.5}, 422, "temperature", "invalid_value"),
