@@ -11,7 +11,7 @@ MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
 MOST_SEED = 2**64 - 1
 LEAST_TEMPERATURE = 1e-30
-"""Below this logits divided by it are no fp32 numbers any more; the likeliest token has all of the probability."""
+"""Logits divided by less may be no fp32 numbers; the likeliest token has all of the probability then."""
 RECOMMENDED = {
     "temperature": Bounds(0),
     "top_k": Bounds(0, whole=True),
