@@ -37,9 +37,9 @@ from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.resumption.succession import Successions
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
-from gateway.streams.succession import Successions
 from gateway.timing.aligner import Aligner, open_aligner
 from gateway.voices.resolution import Speaker
 from gateway.voices.service import Voices

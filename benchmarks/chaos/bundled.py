@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from benchmarks.chaos.fleet import ChaosFleet
 from benchmarks.fleet import START_SECONDS
-from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.resumption.token import ResumeTokens
 
 Fault = Callable[[int], Awaitable[object]]
 """Of the worker of this number."""

@@ -9,7 +9,7 @@ from gateway.database import Adapter
 from gateway.requests import TtsRequest
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.streams.conditioning import Conditioning
+from gateway.streams.clip.conditioning import Conditioning
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import WorkerClient
 from worker.protocol import AdapterUse

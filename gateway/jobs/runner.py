@@ -25,10 +25,10 @@ from gateway.jobs.words import words_of
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.standing import Priority, Standing
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.progress import Place
 from gateway.streams.listener import Listener
-from gateway.streams.progress import Place
-from gateway.streams.resume_token import clip_from, fields_of
+from gateway.streams.resumption.token import clip_from, fields_of
 from gateway.synthesis.synthesis import Synthesis
 from gateway.timing.part import PartTimes
 

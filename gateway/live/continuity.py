@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.streams.clip import Clip
-from gateway.streams.conditioning import Conditioning
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.conditioning import Conditioning
 from worker.protocol import Latents, ModelDescription
 
 MOST_SECONDS = 10.0

@@ -16,11 +16,11 @@ from gateway.live.session import LiveSession
 from gateway.live.timeline import Utterance
 from gateway.live.witness import LiveWitness
 from gateway.service import Gateway
-from gateway.streams.clip import Clip
-from gateway.streams.clip_times import ClipTimes, InOrder
-from gateway.streams.conditioning import Conditioning
-from gateway.streams.spoken import Spoken
-from gateway.streams.takes import Takes
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.conditioning import Conditioning
+from gateway.streams.clip.spoken import Spoken
+from gateway.streams.clip.takes import Takes
+from gateway.streams.clip.times import ClipTimes, InOrder
 from gateway.timing.part import PartTimes
 from worker.protocol import ModelDescription
 

@@ -30,7 +30,7 @@ from gateway.slots.line.about import About
 from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
 from gateway.synthesis.attempts import Attempts, as_api_error

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
 from gateway.timing.part import PartTimes
 
 CUT_OFF = "cancelled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.requests import NATIVE, TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
 from gateway.streams.listener import Listener, Witness
 from gateway.timing.part import PartTimes
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gateway.streams.clip import Clip
+    from gateway.streams.clip.clip import Clip
     from gateway.timing.part import PartTimes
 
 

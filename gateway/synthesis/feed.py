@@ -10,10 +10,10 @@ from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.service import Gateway
-from gateway.streams.clip import Clip
-from gateway.streams.clip_times import ClipTimes, InOrder
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.times import ClipTimes, InOrder
 from gateway.streams.listener import Listener
-from gateway.streams.resume_token import Growth, TokenWriter
+from gateway.streams.resumption.token import Growth, TokenWriter
 from gateway.timing.part import PartTimes
 
 

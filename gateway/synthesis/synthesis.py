@@ -23,11 +23,11 @@ from gateway.slots.line.about import About
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.spoken import Spoken
+from gateway.streams.clip.takes import HeldTakes, Takes
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
-from gateway.streams.resume_token import TokenWriter
-from gateway.streams.spoken import Spoken
-from gateway.streams.takes import HeldTakes, Takes
+from gateway.streams.resumption.token import TokenWriter
 from gateway.synthesis.accounting import Account, settle_speech
 from gateway.synthesis.feed import Feed
 from gateway.synthesis.retakes import note_retake

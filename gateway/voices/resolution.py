@@ -17,7 +17,7 @@ from gateway.database import Voice
 from gateway.requests import TtsRequest
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.streams.conditioning import Conditioning
+from gateway.streams.clip.conditioning import Conditioning
 from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.workers.client import WorkerClient
 from worker.protocol import ModelDescription

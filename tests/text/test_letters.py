@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.streams.parts import WORDS_ONLY, Reading
+from gateway.streams.clip.parts import WORDS_ONLY, Reading
 from gateway.text import Lexicon, normalise
 from gateway.text.english.letters import NAMES
 from tests.gateway.fleet import describe_model

@@ -23,7 +23,7 @@ from gateway.operations.measurements.playback import PlaybackReports
 from gateway.requests import NATIVE
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
-from gateway.streams.opening import Opening, read_opening
+from gateway.streams.resumption.opening import Opening, read_opening
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
 from gateway.timing.subtitles import as_fields

@@ -8,8 +8,8 @@ import pytest
 from gateway.audio.output import Output
 from gateway.audio.watermark import Watermark
 from gateway.requests import StreamRequest
-from gateway.streams.clip import Clip
-from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.clip.clip import Clip
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import CLIP, SEED, TEXT, Ear, gateway_of

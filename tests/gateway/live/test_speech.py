@@ -24,9 +24,9 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.line.standing import Priority, Standing
-from gateway.streams.clip import Clip
-from gateway.streams.conditioning import Conditioning
-from gateway.streams.progress import seed_of_take
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.conditioning import Conditioning
+from gateway.streams.clip.progress import seed_of_take
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from tests.gateway.fleet import describe_model, status

@@ -26,7 +26,7 @@ from gateway.cli import server_config
 from gateway.edge.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
 from gateway.settings import load_settings
 from gateway.slots.line.tickets import Lease, Ticket
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
 from gateway.streams.interruption import Interruption
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.synthesis import Synthesis

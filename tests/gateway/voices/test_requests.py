@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from gateway.requests import TtsRequest
-from gateway.streams.clip import Clip
-from gateway.streams.conditioning import Conditioning
-from gateway.streams.start import start_request
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.conditioning import Conditioning
+from gateway.streams.clip.start import start_request
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.fleet import describe_model
 from tests.gateway.processes import (

@@ -16,8 +16,8 @@ from gateway.errors import ApiError
 from gateway.requests import StreamRequest
 from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from gateway.streams.clip import Clip
-from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.clip.clip import Clip
+from gateway.streams.resumption.token import ResumeTokens
 from tests.gateway.fleet import (
     ANY,
     BULK,

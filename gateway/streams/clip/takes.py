@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from gateway.audio.fade import fade_out
-from gateway.streams.clip import Clip
-from gateway.streams.progress import Progress
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.progress import Progress
 from worker.protocol import FLAWS, Frame
 
 _CUTTING = FLAWS[FLAWS.index("repeated") :]

@@ -8,9 +8,9 @@ import pytest
 
 from gateway.requests import StreamRequest
 from gateway.service import Gateway
-from gateway.streams.clip import Clip
-from gateway.streams.resume_token import ResumeTokens
-from gateway.streams.start import start_request
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.start import start_request
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of

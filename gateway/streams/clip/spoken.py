@@ -8,9 +8,9 @@ twice, or made by a worker that lost its lease.
 from __future__ import annotations
 
 from gateway.slots.pool import Lease
-from gateway.streams.clip import Clip
-from gateway.streams.start import start_request
-from gateway.streams.takes import Takes
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.start import start_request
+from gateway.streams.clip.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken
 from worker.protocol import AnyModel, Frame, ModelDescription, StartRequest
 

@@ -1,7 +1,7 @@
 """One clip: what was asked for, how its text is read, and what was committed of it.
 
 A text longer than the model speaks in one breath is several requests to the worker, one part after the other.
-To everyone else it is one clip. How its text is read is in `gateway/streams/parts.py`; pauses of an SSML
+To everyone else it is one clip. How its text is read is in `gateway/streams/clip/parts.py`; pauses of an SSML
 document and between paragraphs are silence that the gateway puts between the parts.
 
 Latents are kept of the present part alone. Parts that are finished are only counted, so that a book takes no
@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 
 from gateway.requests import TtsRequest
-from gateway.streams.conditioning import Conditioning
-from gateway.streams.parts import Part, Reading
-from gateway.streams.progress import Place, Progress, Silence
+from gateway.streams.clip.conditioning import Conditioning
+from gateway.streams.clip.parts import Part, Reading
+from gateway.streams.clip.progress import Place, Progress, Silence
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml

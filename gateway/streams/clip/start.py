@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from gateway.streams.clip import Clip
-from gateway.streams.parts import TOLD_LANGUAGE
-from gateway.streams.progress import seed_of_take
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.parts import TOLD_LANGUAGE
+from gateway.streams.clip.progress import seed_of_take
 from worker.protocol import Latents, StartRequest
 
 _LONGEST_PART_SECONDS = 600.0

@@ -10,8 +10,8 @@ import pytest
 from gateway.errors import ApiError
 from gateway.requests import ClipRequest
 from gateway.service import Gateway
-from gateway.streams.clip_times import InOrder
-from gateway.streams.parts import WORDS_ONLY
+from gateway.streams.clip.parts import WORDS_ONLY
+from gateway.streams.clip.times import InOrder
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.scripted_worker import Act, ScriptedWorker

@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine
 import structlog
 
 from gateway.errors import ApiError
-from gateway.streams.clip import Clip
+from gateway.streams.clip.clip import Clip
 from gateway.text import Spoken, normalise
 from gateway.timing.aligner import Aligner
 from gateway.timing.envelope import Envelope

@@ -12,10 +12,10 @@ from gateway.requests import ClipRequest, StreamRequest, TtsRequest, parse_strea
 from gateway.service import Gateway
 from gateway.sessions.storage.timeline import build
 from gateway.sessions.witness import witness_clip
-from gateway.streams.clip import Clip
-from gateway.streams.parts import WORDS_ONLY
-from gateway.streams.resume_token import ResumeTokens
-from gateway.streams.start import start_request
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.parts import WORDS_ONLY
+from gateway.streams.clip.start import start_request
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.text import Lexicon
 from tests.gateway.fleet import describe_model

@@ -15,16 +15,16 @@ from gateway.requests import StreamRequest
 from gateway.service import Gateway
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
-from gateway.streams.clip import Clip
-from gateway.streams.progress import seed_of_take
-from gateway.streams.resume_token import ResumeTokens
-from gateway.streams.start import start_request
-from gateway.streams.takes import Takes
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.progress import seed_of_take
+from gateway.streams.clip.start import start_request
+from gateway.streams.clip.takes import Takes
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
+from tests.gateway.streams.clip.test_takes import SENTENCES, counted, take
 from tests.gateway.streams.test_relay import SEED, TEXT, Ear, gateway_of, prefer_the_first
-from tests.gateway.streams.test_takes import SENTENCES, counted, take
 from worker.protocol import FLAWS, WATCHED, StartRequest
 
 RATE = 24_000

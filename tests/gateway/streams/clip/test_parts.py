@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gateway.requests import StreamRequest, TtsRequest
-from gateway.streams.clip import Clip
-from gateway.streams.parts import WORDS_ONLY, Part, Reading
-from gateway.streams.resume_token import ResumeTokens
-from gateway.streams.start import start_request
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.parts import WORDS_ONLY, Part, Reading
+from gateway.streams.clip.start import start_request
+from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import Lexicon, language
 from models import speech

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
-from gateway.streams.progress import seed_of_take
+from gateway.streams.clip.progress import seed_of_take
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.listening import confidence_in
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of

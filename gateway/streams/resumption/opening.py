@@ -16,8 +16,8 @@ from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.requests import StreamRequest, parse_stream_request
 from gateway.slots.line.standing import Standing
-from gateway.streams.clip import Clip
-from gateway.streams.resume_token import ResumeTokens, TokenWriter
+from gateway.streams.clip.clip import Clip
+from gateway.streams.resumption.token import ResumeTokens, TokenWriter
 
 _LEAST_CHARGE_SECONDS = 0.5
 

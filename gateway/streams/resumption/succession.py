@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from gateway.errors import ApiError
 from gateway.streams.interruption import Interruption
-from gateway.streams.resume_token import TokenWriter
+from gateway.streams.resumption.token import TokenWriter
 
 
 class Successions:

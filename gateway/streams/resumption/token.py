@@ -37,8 +37,8 @@ from pydantic import ValidationError
 
 from gateway.errors import ApiError
 from gateway.requests import StreamRequest, TtsRequest
-from gateway.streams.clip import Clip
-from gateway.streams.progress import Silence
+from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.progress import Silence
 from worker.protocol import ModelDescription
 
 _PURPOSE = b"voxfleet resume token 3"
