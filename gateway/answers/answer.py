@@ -88,7 +88,7 @@ class Answer:
 
     def take(self, frame: Frame, stream: FrameStream, lease: Lease) -> bool:
         """Commit tokens, then hand their text on."""
-        if frame.last and frame.finish_reason not in _ENDINGS:
+        if frame.last and (frame.finish_reason not in _ENDINGS or not frame.tokens):
             raise stream.failed(frame)
         if frame.latents:
             raise StreamBroken("corrupt", "speech came instead of text")

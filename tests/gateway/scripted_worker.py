@@ -189,8 +189,10 @@ class ScriptedWorker:
             detail = ErrorDetail(message="latents overflow", type="server_error", code="engine_failed")
             await socket.send(ErrorMessage(error=detail).model_dump_json())
             await socket.send(encode_frame(replace(ending, finish_reason="error")))
-        elif fault == "cancelled":
-            await socket.send(encode_frame(replace(ending, finish_reason="cancelled")))
+        elif fault in ("cancelled", "stop"):
+            await socket.send(encode_frame(replace(ending, finish_reason=fault)))
+        elif fault == "last patch failed":
+            await socket.send(encode_frame(replace(frame, last=True, finish_reason="error")))
         else:
             raise ValueError(f"no such fault: {fault}")
 

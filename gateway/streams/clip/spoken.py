@@ -75,6 +75,8 @@ class Spoken:
         pcm = b""
         if frame.tokens:
             raise StreamBroken("corrupt", "text came instead of speech")
+        if frame.last and (frame.finish_reason not in _ENDINGS or not frame.pcm):
+            raise stream.failed(frame)
         if frame.pcm:
             if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
                 raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
@@ -85,10 +87,8 @@ class Spoken:
                 return True
             pcm = clip.commit_pause() + frame.pcm
             clip.commit(frame.latents, frame.samples, frame.silent)
-        if not frame.last:
-            takes.patch(pcm)
-        elif frame.finish_reason in _ENDINGS:
+        if frame.last:
             takes.end(pcm, frame.finish_reason, frame.flaw)
         else:
-            raise stream.failed(frame)
+            takes.patch(pcm)
         return False

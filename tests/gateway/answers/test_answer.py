@@ -80,6 +80,7 @@ TOP = replace(ORDER, sampling=Sampling(logprobs=0))
         (ORDER, Frame(FrameKind.AUDIO, "r", 1, 0, 1, latents=bytes(4), pcm=bytes(2)), "corrupt"),
         (ORDER, frame(1, last=True, finish_reason="runaway"), "failed"),
         (ORDER, Frame(FrameKind.FINAL, "r", 1, 0, 1, last=True, finish_reason="cancelled"), "failed"),
+        (ORDER, Frame(FrameKind.FINAL, "r", 1, 0, 1, last=True, finish_reason="stop"), "failed"),
     ],
 )
 async def test_a_worker_is_believed_within_bounds(order: AnswerOrder, wrong: Frame, reason: str) -> None:

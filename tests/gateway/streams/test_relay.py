@@ -42,6 +42,8 @@ FAULTS = (
     "text",
     "failed",
     "cancelled",
+    "stop",
+    "last patch failed",
 )
 QUICK = {
     "frame_timeout_seconds": 0.3,
