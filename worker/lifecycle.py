@@ -259,7 +259,8 @@ class Worker:
             listener()
 
     async def finish_open_requests(self, timeout_seconds: float) -> bool:
-        """Drain and wait; False when requests were still open at the end."""
+        """Drain and wait, before the process ends; False when requests were still open at the end."""
+        self._ending = True
         self.drain()
         try:
             await asyncio.wait_for(self._all_slots_free.wait(), timeout_seconds)

@@ -109,6 +109,19 @@ async def test_sigterm_lets_an_open_request_finish(start_worker: StartWorker) ->
     assert worker.wait() == 0
 
 
+async def test_a_worker_that_is_about_to_end_takes_no_new_requests_whoever_asks(
+    start_worker: StartWorker,
+) -> None:
+    worker = start_worker(shutdown_seconds=3600, step_ms=200).wait_until_ready()
+    async with worker.connect() as websocket:
+        await Client(websocket).start(LONG)
+        await Client(websocket).receive_audio()
+        worker.process.send_signal(signal.SIGTERM)
+        worker.wait_for(lambda status: status.state == "DRAINING")
+        assert worker.resume().state == "DRAINING"
+        worker.terminate(signal.SIGINT)
+
+
 async def test_a_request_that_outlasts_the_grace_is_cut_with_1012(start_worker: StartWorker) -> None:
     worker = start_worker(shutdown_seconds=0.2).wait_until_ready()
     async with worker.connect() as websocket:
