@@ -13,6 +13,7 @@ from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
 from models.transformer.adapted import Size
 from models.voxcpm.adapters import adaptable
+from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.engine import VoxCPMEngine
 
 RANK = 32
@@ -51,11 +52,11 @@ class Named(Adapter):
         object.__setattr__(self, "digest", digest)
 
 
-def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) -> Adapter:
+def random_adapter(config: VoxCPMConfig, targets: tuple[str, ...], seed: int) -> Adapter:
     """One that changes little: its cost is that of any."""
     sizes = {
         name: size
-        for name, size in adaptable(engine.config).items()
+        for name, size in adaptable(config).items()
         if name.endswith(targets) or name.startswith(targets)
     }
     return Adapter(random_layers(sizes, seed, RANK, 1e-3), 1.0)

@@ -48,7 +48,7 @@ def stall(engine: VoxCPMEngine, targets: tuple[str, ...], loads: int) -> dict[st
     steps = running(engine, [None] * 4)
     for _ in range(WARM_STEPS):
         next(steps)
-    adapters = [random_adapter(engine, targets, 100 + number) for number in range(loads)]
+    adapters = [random_adapter(engine.config, targets, 100 + number) for number in range(loads)]
     load_seconds: list[float] = []
 
     def load() -> None:
@@ -95,7 +95,7 @@ def main() -> None:
     tables: dict[str, Any] = {"model": engine.info.name, "rank": RANK, "targets": {}}
     for name, targets in TARGETS.items():
         for number in range(8):
-            engine.adapters.add(str(number), random_adapter(engine, targets, number))
+            engine.adapters.add(str(number), random_adapter(engine.config, targets, number))
         rows = []
         for streams in (1, 8):
             kinds: dict[str, list[str | None]] = {"plain": [None] * streams, "one": ["0"] * streams}

@@ -210,10 +210,15 @@ class PeerServer:
     """The part of the peer's server that is used; every step yields a patch of each request."""
 
     def __init__(self, model_path: str, **options: Any) -> None:
-        self.options, self.left = options, {}
+        self.options, self.left, self.registered = options, {}, set[str]()
+
+    def register_lora(self, name: str, path: str) -> None:
+        self.registered.add(name)
 
     def add_request(self, seq_id: str, target_text: str, **options: Any) -> None:
-        assert options.keys() == {"max_generate_length", "cfg_value", "seed"} and target_text
+        named = {"lora_name"} & options.keys()
+        assert options.keys() == {"max_generate_length", "cfg_value", "seed"} | named and target_text
+        assert options.get("lora_name", "0") in {"0", *self.registered}
         self.left[seq_id] = options["max_generate_length"]
 
     def step(self) -> list[SimpleNamespace]:

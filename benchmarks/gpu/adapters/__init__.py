@@ -12,8 +12,12 @@
 4. The same clips, which arrive by a Poisson process, as many at once on average (`arrivals.py`).
 
 With `--targets all decoder` 1 alone is measured: adapters of all layers, then those that have an audio
-decoder of their own besides. Prints JSON. The goals stand in it; that of first audio is for 3 and 4.
+decoder of their own besides. With `--peer` nano-vllm-voxcpm 2.0.5 takes the steps of 1, too, where it is on
+PYTHONPATH: without room for adapters, and with 32 slots. Prints JSON. The goals stand in it; that of first
+audio is for 3 and 4.
 
+kinds.py     which streams have adapters
 measure.py   1 and 2, and all together
+peer.py      1 by nano-vllm-voxcpm, in a process of its own
 arrivals.py  3 and 4
 """

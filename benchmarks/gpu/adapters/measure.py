@@ -24,6 +24,7 @@ from benchmarks.adapter_work import (
     step_seconds,
 )
 from benchmarks.gpu.adapters.arrivals import arrivals, register, zipf
+from benchmarks.gpu.adapters.kinds import kinds_of, more_percent
 from benchmarks.gpu.work import percentile
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
@@ -39,6 +40,8 @@ GOALS = {
 }
 FEW = {"one stream": 1, "two streams": 2, "four streams": 4}
 """Streams whose products, all or those of the language models, add what adapters do themselves."""
+DIFFERENT = 4
+"""Adapters that are made; others have their layers."""
 SHORT_PATCHES, STEPS_BETWEEN = 2, 4
 Say = Callable[[str], None]
 
@@ -61,12 +64,7 @@ def engine_of(directory: Path, device: torch.device, sizes: Sizes, layers: Adapt
 
 def step_costs(engine: VoxCPMEngine, streams: int, different: tuple[int, ...], rounds: int) -> dict[str, Any]:
     """Median milliseconds of a step by who has adapters, and how much more than with none."""
-    kinds: dict[str, list[str | None]] = {"plain": [None] * streams}
-    for count in different:
-        names = [str(number) for number in range(count)]
-        kinds[f"{count} different"] = [*names, *[None] * (streams - count)]
-        if streams > 1:
-            kinds[f"all, {count} different"] = [names[i % count] for i in range(streams)]
+    kinds = kinds_of(streams, different)
     found: dict[str, list[float]] = {kind: [] for kind in kinds}
     for adapters in kinds.values():  # records what is not yet
         step_seconds(engine, adapters, time.perf_counter)
@@ -74,11 +72,10 @@ def step_costs(engine: VoxCPMEngine, streams: int, different: tuple[int, ...], r
         for kind, adapters in kinds.items():
             found[kind] += step_seconds(engine, adapters, time.perf_counter)
     medians = {kind: 1e3 * statistics.median(times) for kind, times in found.items()}
-    more = {kind: round(100 * (median / medians["plain"] - 1), 2) for kind, median in medians.items()}
     return {
         "streams": streams,
         "step_ms": {kind: round(median, 3) for kind, median in medians.items()},
-        "more_percent": more,
+        "more_percent": more_percent(medians),
     }
 
 
@@ -149,7 +146,9 @@ def measure(
 ) -> dict[str, Any]:
     """All figures, or those of 1; each is said as it is there."""
     engine.adapters.clear()
-    adapters = [random_adapter(engine, targets, number) for number in range(min(4, sizes.slots))]
+    adapters = [
+        random_adapter(engine.config, targets, number) for number in range(min(DIFFERENT, sizes.slots))
+    ]
     for number in range(sizes.slots):
         of = adapters[number % len(adapters)]
         engine.adapters.add(str(number), Named(of, f"own{number}"))

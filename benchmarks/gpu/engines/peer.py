@@ -19,6 +19,8 @@ import tempfile
 import threading
 import types
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -55,10 +57,17 @@ def stub_audio_libraries(metadata: Path) -> list[str]:
 class Peer:
     """The peer's server object, which adds requests and steps."""
 
-    def __init__(self, checkpoint: Path, max_num_seqs: int, memory_share: float) -> None:
+    def __init__(
+        self, checkpoint: Path, max_num_seqs: int, memory_share: float, adapter_slots: int = 0, rank: int = 32
+    ) -> None:
+        """adapter_slots: adapters of q, k, v and o that the device has room for."""
         config = json.loads((checkpoint / "config.json").read_text())
         family, name = ("voxcpm2", "VoxCPM2") if config["architecture"] == "voxcpm2" else ("voxcpm", "VoxCPM")
         server = importlib.import_module(f"{PACKAGE}.models.{family}.server")
+        of_adapters = {}
+        if adapter_slots:
+            settings = importlib.import_module(f"{PACKAGE}.models.{family}.config").LoRAConfig
+            of_adapters = {"lora_config": settings(max_loras=adapter_slots, max_lora_rank=rank)}
         self._server = getattr(server, f"{name}ServerImpl")(
             str(checkpoint),
             inference_timesteps=TIMESTEPS,
@@ -66,6 +75,7 @@ class Peer:
             max_model_len=min(4096, config["max_length"]),
             gpu_memory_utilization=memory_share,
             devices=[0],
+            **of_adapters,
         )
         vae = config["audio_vae_config"]
         frames = 1
@@ -74,10 +84,14 @@ class Peer:
         rate = vae.get("out_sample_rate") or vae["sample_rate"]
         self.patch_seconds = config["patch_size"] * frames / rate
 
-    def add(self, clip: Clip) -> None:
+    def register(self, adapter: str, directory: Path) -> None:
+        """An adapter in the published package's layout."""
+        self._server.register_lora(adapter, str(directory))
+
+    def add(self, clip: Clip, adapter: str | None = None) -> None:
         self._server.add_request(
             clip.name, clip.text, max_generate_length=clip.patches, cfg_value=CFG_VALUE,
-            seed=int(clip.text.split()[0]),
+            seed=int(clip.text.split()[0]), **({} if adapter is None else {"lora_name": adapter}),
         )  # fmt: skip
 
     def step(self) -> list[str]:
@@ -89,14 +103,18 @@ class Peer:
 
 def measure_in_child(checkpoint: Path, works: list[Work], timeout: float) -> dict[str, Any]:
     """Figures of the peer for `works`, by a child process that prints as it goes; or why there are none."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.gpu.engines.peer",
-        str(checkpoint),
-        "--works",
-        json.dumps(works),
-    ]
+    arguments = [str(checkpoint), "--works", json.dumps(works)]
+    return said_by_child(
+        "benchmarks.gpu.engines.peer", arguments, timeout, lambda row: print("peer", line(row), flush=True)
+    )
+
+
+def said_by_child(
+    module: str, arguments: list[str], timeout: float, say: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """What a module, run as a child, prints behind MARK: `works`; each is said as it is there. If it fails,
+    its last lines are `failed`."""
+    command = [sys.executable, "-m", module, *arguments]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     watchdog = threading.Timer(timeout, child.kill)
     watchdog.start()
@@ -106,7 +124,7 @@ def measure_in_child(checkpoint: Path, works: list[Work], timeout: float) -> dic
         for text in child.stdout or ():
             if MARK in text:
                 results.append(json.loads(text.split(MARK, 1)[1]))
-                print("peer", line(results[-1]), flush=True)
+                say(results[-1])
             else:
                 said.append(text.rstrip())
         child.wait()
@@ -139,12 +157,9 @@ def ratios(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[dic
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--works", type=json.loads, required=True)
-    parser.add_argument("--memory-share", type=float, default=0.8)
-    arguments = parser.parse_args()
+@contextmanager
+def importable() -> Iterator[None]:
+    """While the peer may be imported. Raises SystemExit where it is not installed."""
     try:
         found = version("nano-vllm-voxcpm")
     except PackageNotFoundError:
@@ -152,6 +167,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as metadata:
         stubbed = stub_audio_libraries(Path(metadata))
         print(f"nano-vllm-voxcpm {found}; empty modules for {stubbed}", flush=True)
+        yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--works", type=json.loads, required=True)
+    parser.add_argument("--memory-share", type=float, default=0.8)
+    arguments = parser.parse_args()
+    with importable():
         most = max(streams for _, streams, _ in arguments.works)
         peer = Peer(arguments.checkpoint, most, arguments.memory_share)
         for kind, streams, patches in arguments.works:
