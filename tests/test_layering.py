@@ -64,6 +64,7 @@ GATEWAY_ROOMS = (
         "operations",
     ),
     *(
+        "tending",
         "service",
         "synthesis",
         "answers",

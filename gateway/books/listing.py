@@ -9,7 +9,7 @@ from gateway.books.choice import chosen
 from gateway.books.progress import Progress
 from gateway.database import Book, BookBlock, Job
 from gateway.jobs.listing import audio_seconds, share_of
-from gateway.jobs.rows import error_of
+from gateway.tending.rows import error_of
 
 _STATES = {"running": "making", "complete": "ready"}
 

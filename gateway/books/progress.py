@@ -10,7 +10,7 @@ from sqlalchemy import and_, distinct, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import BookBlock, Job
-from gateway.jobs.rows import OPEN
+from gateway.tending.rows import OPEN
 
 
 @dataclass

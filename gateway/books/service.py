@@ -16,13 +16,13 @@ from gateway.books.takes import Bounds, TakeStore, takes_of
 from gateway.database import Book, BookBlock, Job
 from gateway.errors import ApiError
 from gateway.jobs import Jobs
-from gateway.jobs.files import ORPHAN_SECONDS
 from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored
 from gateway.sessions.storage.files import remove_folder
+from gateway.tending.orphans import ORPHAN_SECONDS
 
 _MOST_NAMED = 20
 """Blocks in an error."""

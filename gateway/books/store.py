@@ -20,8 +20,8 @@ from gateway.database.tables import now
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
-from gateway.jobs.rows import OPEN, Room
 from gateway.sessions.cleanup import Stored
+from gateway.tending.rows import OPEN, Room
 
 _LOCK = 0x626F6F6B
 _AT_ONCE = 500

@@ -17,8 +17,8 @@ from gateway.database.transactions import lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
 from gateway.jobs.files import new_job_id
-from gateway.jobs.rows import OPEN
 from gateway.requests import random_seed
+from gateway.tending.rows import OPEN
 
 _LOCK = 0x74616B65
 _BYTES_PER_CHARACTER = 2 * 24_000 // 15

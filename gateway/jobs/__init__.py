@@ -6,18 +6,17 @@ on disk and its row says how far it is, so it goes on after a restart, at this g
 request.py    what a job is asked for with
 chapters.py   where the chapters of a text begin
 files.py      its folder
-rows.py       what rows of jobs and trainings have in common
 store.py      its row
 runner.py     one job, part by part
 service.py    `Jobs`: which there are
-failures.py   what ends one, and what clients hear of it
-tending.py    which are worked on, here or at another gateway
 sweep.py      what goes by itself
 shelf.py      what they need of books: a take of a block is a job
 result.py     the audio as a file with chapter marks
 audiobook.py  the same as m4b, which is made whole
 words.py      when its words are said
 listing.py    jobs as the API tells them
+
+`gateway/tending/` says which are worked on, and what it is when that fails.
 """
 
 from gateway.jobs.service import Jobs

@@ -29,8 +29,6 @@ from gateway.folder_lock import FolderLock
 from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.storage.files import folder_bytes, read_json, remove_folder, write_json
 
-ORPHAN_SECONDS = 3600.0
-"""After that, a folder without a row is nobody's."""
 _JOB_ID = re.compile(r"j_[A-Za-z0-9_-]{22}")
 _REQUEST, _CHAPTERS, _CLIP = "request.json", "chapters.json", "clip.json"
 _AUDIO, _PARTS, _WORDS, _LOCK = "audio.pcm", "parts.jsonl", "words.jsonl", "lock"

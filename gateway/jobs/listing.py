@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.database import Job
-from gateway.jobs.rows import OPEN, error_of
+from gateway.tending.rows import OPEN, error_of
 
 
 def describe(job: Job, tenant: str | None) -> dict[str, Any]:

@@ -17,18 +17,18 @@ from gateway.database import DatabaseError, Job
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.audiobook import Audiobooks
-from gateway.jobs.failures import ending_failed, undone_at_failure, wrong_state
 from gateway.jobs.files import JobFiles, new_job_id
 from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
-from gateway.jobs.rows import OPEN
 from gateway.jobs.runner import JobGone, JobRunner
 from gateway.jobs.shelf import Shelf
 from gateway.jobs.store import JobStore
 from gateway.jobs.sweep import sweep
-from gateway.jobs.tending import Tending
 from gateway.service import Gateway
 from gateway.sessions.recording import title_of
+from gateway.tending.failures import ending_failed, undone_at_failure, wrong_state
+from gateway.tending.rows import OPEN
+from gateway.tending.tending import Tending
 
 logger = structlog.get_logger(__name__)
 

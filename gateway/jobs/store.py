@@ -13,7 +13,7 @@ from sqlalchemy import and_, delete, func, or_, select
 
 from gateway.database import Database, Job
 from gateway.finishing import to_its_end
-from gateway.jobs.rows import OPEN, Room, TendedRows
+from gateway.tending.rows import OPEN, Room, TendedRows
 
 _LOCK = 0x6A6F6273
 _BY_ITSELF = Job.book_id.is_(None)

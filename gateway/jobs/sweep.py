@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from gateway.jobs.files import ORPHAN_SECONDS, JobFiles, is_job_id
-from gateway.jobs.rows import OPEN
+from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.shelf import Shelf
 from gateway.jobs.store import JobStore
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.tending.orphans import remove_orphans
+from gateway.tending.rows import OPEN
 
 
 class Swept(Protocol):
@@ -48,14 +47,3 @@ async def sweep(jobs: Swept, gateway: Gateway) -> None:
     await asyncio.to_thread(
         remove_orphans, jobs.folder, kept.keys(), is_job_id, lambda job_id: jobs.files(job_id).remove()
     )
-
-
-def remove_orphans(
-    folder: Path, known: Collection[str], is_id: Callable[[str], bool], remove: Callable[[str], None]
-) -> None:
-    """What a crash left in `folder` without a row. Blocks. Raises OSError."""
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name in known or not is_id(path.name):
-            continue
-        if time.time() - path.stat().st_mtime > ORPHAN_SECONDS:
-            remove(path.name)

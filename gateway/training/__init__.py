@@ -1,7 +1,7 @@
 """Voices that are trained: recordings with what is said in them come in, an adapter and a voice come out.
 
-A training is a row and a folder. It is worked on as jobs are (`gateway/jobs/tending.py`), in a process of its
-own: `voxfleet finetune`, which goes on where an earlier one was cut.
+A training is a row and a folder. It is worked on as jobs are (`gateway/tending/`), in a process of its own:
+`voxfleet finetune`, which goes on where an earlier one was cut.
 
 request.py    what a training is asked for with
 store.py      its row, and those of its recordings

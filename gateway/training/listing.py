@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.database import Training, TrainingRecording
-from gateway.jobs.rows import error_of
+from gateway.tending.rows import error_of
 
 
 def describe(training: Training, tenant: str | None) -> dict[str, Any]:

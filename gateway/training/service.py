@@ -1,6 +1,6 @@
 """The trainings of one gateway: which there are, who may have how many, and when they go.
 
-`gateway/jobs/tending.py` says which gateway works on which.
+`gateway/tending/tending.py` says which gateway works on which.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import structlog
 from gateway.database import Training, TrainingRecording
 from gateway.database.tables import now
 from gateway.errors import ApiError
-from gateway.jobs.failures import ending_failed, undone_at_failure, wrong_state
-from gateway.jobs.rows import OPEN
-from gateway.jobs.sweep import remove_orphans
-from gateway.jobs.tending import Tending
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose
 from gateway.slots.admission import why_unservable
 from gateway.slots.requirement import Requirement
+from gateway.tending.failures import ending_failed, undone_at_failure, wrong_state
+from gateway.tending.orphans import remove_orphans
+from gateway.tending.rows import OPEN
+from gateway.tending.tending import Tending
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
 from gateway.training.runner import OUTDATED, TrainingGone, TrainingRunner

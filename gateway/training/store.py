@@ -15,7 +15,7 @@ from gateway.database.tables import now
 from gateway.database.transactions import lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
-from gateway.jobs.rows import OPEN, Room, TendedRows
+from gateway.tending.rows import OPEN, Room, TendedRows
 
 COLLECTING = "collecting"
 STILL = (COLLECTING, "failed", "cancelled")

@@ -25,12 +25,12 @@ from gateway.books.store import gone
 from gateway.database import Book, BookBlock, Job
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
-from gateway.jobs.failures import disk_full
 from gateway.jobs.result import ResultFormat, result_pieces, samples_of
 from gateway.jobs.service import Jobs
 from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
 from gateway.settings import GatewaySettings
+from gateway.tending.failures import disk_full
 
 PATH = "/api/books"
 UPLOAD_SECONDS = 60.0

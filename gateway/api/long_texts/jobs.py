@@ -25,7 +25,6 @@ from gateway.audio.note import note_headers
 from gateway.database import Job
 from gateway.errors import ApiError
 from gateway.jobs import Jobs, audiobook
-from gateway.jobs.failures import disk_full
 from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
@@ -35,6 +34,7 @@ from gateway.requests import BitRate
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.file_names import stem_of
 from gateway.sessions.listing import page, parse_cursor
+from gateway.tending.failures import disk_full
 
 PATH = "/api/jobs"
 UPLOAD_SECONDS = 60.0

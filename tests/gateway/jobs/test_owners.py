@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.jobs import sweep
+from gateway.jobs.sweep import sweep
+from gateway.tending import orphans
 from tests.gateway.jobs.stage import (
     ADMIN,
     TEXT,
@@ -102,14 +103,14 @@ async def test_owners_take_turns_and_a_gateway_works_on_so_many_at_once(tmp_path
 
 
 async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "ORPHAN_SECONDS", -1)
+    monkeypatch.setattr(orphans, "ORPHAN_SECONDS", -1)
     options = {"session_retention_days": 1e-9, "working": False}
     async with running(tmp_path, reading_worker(), **options) as gateway:
         waiting, ended = [await gateway.post() for _ in range(2)]
         await gateway.jobs.store.end(ended, "failed")
         orphan = gateway.jobs.files("j_" + "x" * 22)
         orphan.create({}, [], gateway.gateway.disk)
-        await sweep.sweep(gateway.jobs, gateway.gateway)
+        await sweep(gateway.jobs, gateway.gateway)
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
 

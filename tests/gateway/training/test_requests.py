@@ -17,9 +17,9 @@ import pytest
 from gateway.app import create_app
 from gateway.database import Training, TrainingRecording
 from gateway.errors import ApiError
-from gateway.jobs import sweep
 from gateway.settings import GatewaySettings, load_settings
 from gateway.slots.requirement import Requirement
+from gateway.tending import orphans
 from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
@@ -236,7 +236,7 @@ async def test_an_administrator_sees_all_and_a_stranger_none(tmp_path: Path) -> 
 async def test_what_is_abandoned_or_without_a_row_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "ORPHAN_SECONDS", -1)
+    monkeypatch.setattr(orphans, "ORPHAN_SECONDS", -1)
     async with running(tmp_path) as service:
         old, fresh = [await service.begin() for _ in range(2)]
         service.trainings.files(new_training_id()).create(service.gateway.disk)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import ApiError
-from gateway.jobs.failures import undone_at_failure
+from gateway.tending.failures import undone_at_failure
 
 
 async def test_files_stay_when_their_row_is_committed_after_the_caller_was_cancelled(tmp_path: Path) -> None:
