@@ -18,7 +18,7 @@ from worker.settings import SettingsError, WorkerSettings, load_settings
 
 _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 5.0
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def run(*, wait_seconds: float, config: Path | str | None = None, port: int | None = None) -> int:
@@ -43,6 +43,7 @@ def run(*, wait_seconds: float, config: Path | str | None = None, port: int | No
 def drain(settings: WorkerSettings, wait_seconds: float) -> int:
     """Requests that are open when there are none, or after `wait_seconds`. Raises httpx.HTTPError."""
     host = _ANY_ADDRESS.get(settings.host, settings.host)
+    host = f"[{host}]" if ":" in host else host
     secret = settings.secret
     headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
     deadline = time.monotonic() + wait_seconds

@@ -66,6 +66,14 @@ def test_a_worker_that_listens_everywhere_is_found_on_this_machine(worker: Worke
     assert drain(settings, 60) == 0
 
 
+def test_a_worker_at_an_address_of_ipv6_is_found() -> None:
+    process = WorkerProcess(host="::1")
+    try:
+        assert drain(load_settings(port=process.port, host="::1"), 60) == 0
+    finally:
+        process.kill()
+
+
 def test_a_wrong_secret_drains_nothing(worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "another-secret-0123")
     with pytest.raises(httpx.HTTPStatusError):
