@@ -17,6 +17,7 @@ from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import OPEN
 
 from gateway.workers.whereabouts import Whereabouts
+from sockets.authorities import authorities
 from worker.protocol import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
 
 _MAX_UNREAD_BYTES = MAX_REQUEST_BYTES + (1 << 20)
@@ -70,6 +71,8 @@ async def open_socket(
     """
     where = await whereabouts.endpoint()
     scheme = "wss" if where.url.startswith("https:") else "ws"
+    if scheme == "wss":
+        options["ssl"] = authorities()
     if where.address is not None:
         options["host"] = where.address
     try:

@@ -21,6 +21,7 @@ from gateway.workers.health import HealthMonitor
 from gateway.workers.metronome import Metronome
 from gateway.workers.slot_watch import SlotWatch
 from gateway.workers.whereabouts import Whereabouts
+from sockets.authorities import authorities
 from worker.protocol import GATEWAY_HEADER
 
 _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
@@ -51,7 +52,8 @@ class Roster:
     async def running(self) -> AsyncIterator[None]:
         """Watch every worker of the pool for as long as the block lasts."""
         ticking = asyncio.create_task(self._metronome.run())
-        async with httpx.AsyncClient(trust_env=False, limits=_NO_LIMITS) as self._http:
+        client = httpx.AsyncClient(trust_env=False, verify=authorities(), limits=_NO_LIMITS)
+        async with client as self._http:
             for worker in self._pool.workers.values():
                 self.watch(worker)
             try:

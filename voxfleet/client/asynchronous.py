@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import httpx
 
+from sockets.authorities import authorities
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import error_from_answer, unreachable
@@ -72,6 +73,7 @@ class AsyncClient:
             headers=key_headers(api_key),
             timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
             trust_env=False,
+            verify=authorities(),
         )
         self.trainings = AsyncTrainings(self._call)
 

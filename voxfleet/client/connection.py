@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from websockets.asyncio.client import connect
 
+from sockets.authorities import authorities
+
 MAX_MESSAGE_BYTES = 16 << 20
 SUBPROTOCOL = "voxfleet"
 _KEY_PREFIX = "voxfleet.key."
@@ -45,5 +47,7 @@ def open_socket(base_url: str, path: str, api_key: str | None, key_in_subprotoco
     options: dict[str, Any] = {"additional_headers": key_headers(api_key)}
     if api_key and key_in_subprotocol:
         options = {"subprotocols": [SUBPROTOCOL, f"{_KEY_PREFIX}{api_key}"]}
+    if base_url.startswith("https"):
+        options["ssl"] = authorities()
     url = base_url.rstrip("/").replace("http", "ws", 1) + path
     return connect(url, max_size=MAX_MESSAGE_BYTES, proxy=None, close_timeout=1, **options)

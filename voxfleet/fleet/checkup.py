@@ -14,9 +14,10 @@ from typing import Any
 import httpx
 
 from gateway.operations.fleet import FAILING_STARTS, KindReport
+from sockets.authorities import authorities
 from voxfleet import __version__
 from voxfleet.commands.doctor import Finding, Verdict
-from voxfleet.fleet.desk import DeskError, admin_headers, checked
+from voxfleet.fleet.desk import admin_headers, checked, unanswered
 
 PATHS = {
     "version": "/version",
@@ -56,14 +57,18 @@ def look(url: str, token: str) -> Look:
     seen = Look(url)
     try:
         with httpx.Client(
-            base_url=url, headers=admin_headers(token), timeout=_ANSWER_SECONDS, trust_env=False
+            base_url=url,
+            headers=admin_headers(token),
+            timeout=_ANSWER_SECONDS,
+            trust_env=False,
+            verify=authorities(),
         ) as client:
             for name, path in PATHS.items():
                 answer = checked(client.get(path))
                 seen.answers[name] = answer.json()
             seen.metrics = checked(client.get("/metrics")).text
     except httpx.HTTPError as error:
-        raise DeskError(f"no gateway answers at {url}: {type(error).__name__}") from error
+        raise unanswered(url, error) from error
     if told := answer.headers.get("date"):
         seen.clock_ahead_seconds = parsedate_to_datetime(told).timestamp() - time.time()
     return seen

@@ -267,7 +267,8 @@ def _counter(url: str | None, config: Path | None) -> Counter:
         settings = load_settings(config)
     except SettingsError as error:
         fail(error, 2)
-    return Counter((url or url_of(settings.host, settings.port)).rstrip("/"), admin_token(gateway))
+    here = url_of(settings.host, settings.port, secure=gateway.tls_certificate is not None)
+    return Counter((url or here).rstrip("/"), admin_token(gateway))
 
 
 def _running(url: str | None, config: Path | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from gateway.kept_secrets import ADMIN_TOKEN, read_secret
 from gateway.operations.fleet import FleetOrders, FleetReport
 from gateway.settings import GatewaySettings
+from sockets.authorities import authorities
 
 _PATH = "/api/fleet"
 _ANSWER_SECONDS = 5.0
@@ -119,7 +120,7 @@ class Counter:
     def is_there(self) -> bool:
         """Whether a gateway answers."""
         try:
-            httpx.get(f"{self.url}/health", timeout=_ANSWER_SECONDS, trust_env=False)
+            httpx.get(f"{self.url}/health", timeout=_ANSWER_SECONDS, trust_env=False, verify=authorities())
         except httpx.HTTPError:
             return False
         return True
@@ -133,10 +134,17 @@ class Counter:
                 headers=admin_headers(self.token),
                 timeout=_ANSWER_SECONDS,
                 trust_env=False,
+                verify=authorities(),
             )
         except httpx.HTTPError as error:
-            raise DeskError(f"no gateway answers at {self.url}: {type(error).__name__}") from error
+            raise unanswered(self.url, error) from error
         return checked(answer).json()
+
+
+def unanswered(url: str, error: httpx.HTTPError) -> DeskError:
+    """That nobody answers at `url`, and how that showed."""
+    reason = f": {error}" if str(error) else ""
+    return DeskError(f"no gateway answers at {url}: {type(error).__name__}{reason}")
 
 
 def admin_headers(token: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import structlog
 
+from sockets.authorities import authorities
 from worker.lifecycle import Worker
 from worker.protocol import REGISTRATION_PATH, REGISTRATION_SECONDS, Registration
 from worker.settings import WorkerSettings
@@ -46,7 +47,9 @@ class Registrar:
         self._lookup = lookup
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self._url = settings.advertised_url or f"http://{host}:{settings.port}"
-        self._http = httpx.AsyncClient(headers=headers, timeout=_ANSWER_SECONDS, trust_env=False)
+        self._http = httpx.AsyncClient(
+            headers=headers, timeout=_ANSWER_SECONDS, trust_env=False, verify=authorities()
+        )
         self._gateways: dict[str, _Gateway] = {}
         self._search: asyncio.Task[None] | None = None
 

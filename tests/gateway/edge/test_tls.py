@@ -12,8 +12,13 @@ from pydantic import ValidationError
 from websockets.asyncio.client import connect
 
 from gateway.settings import load_settings
+from sockets.authorities import authorities
+from tests.gateway.administration import ADMIN_TOKEN
 from tests.gateway.certificates import make_certificate
 from tests.gateway.processes import TEXT, eventually, pcm_of, started_fleets
+from voxfleet.client import Client
+from voxfleet.fleet.checkup import look
+from voxfleet.fleet.desk import Counter
 
 
 async def test_http_and_sockets_are_spoken_over_tls_alone(tmp_path: Path) -> None:
@@ -38,6 +43,24 @@ async def test_http_and_sockets_are_spoken_over_tls_alone(tmp_path: Path) -> Non
             with pytest.raises(httpx.TransportError):
                 await http.get("/health")
         assert "Traceback" not in "".join(gateway.log)
+
+
+def test_clients_believe_an_authority_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, key = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    authorities.cache_clear()
+    with started_fleets() as start:
+        worker = start.worker(step_ms=2)
+        gateway = start.gateway([worker], tls_certificate=certificate, tls_key=key)
+        url = f"https://localhost:{gateway.port}"
+        worker.wait_until_ready()
+        with Client(url) as client:
+            assert client.speak(TEXT, seed=5, format="pcm").audio == pcm_of(TEXT, 5)
+            said = client.stream(TEXT, seed=5)
+            assert b"".join(part for part in said if isinstance(part, bytes)) == pcm_of(TEXT, 5)
+        assert Counter(url, ADMIN_TOKEN).is_there()
+        assert look(url, ADMIN_TOKEN).answers["version"]
+    authorities.cache_clear()
 
 
 def test_what_is_no_certificate_is_refused_by_name(tmp_path: Path) -> None:

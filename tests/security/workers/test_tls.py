@@ -6,9 +6,10 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -20,7 +21,9 @@ from cryptography.x509.oid import NameOID
 from gateway.settings import load_settings
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.metronome import Metronome
+from sockets.authorities import authorities
 from tests.gateway.fleet import status
+from tests.gateway.processes import GatewayProcess, eventually, workers_of
 from worker.protocol import StartRequest
 
 
@@ -50,6 +53,15 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     file.write_bytes(secret + signed.public_bytes(serialization.Encoding.PEM))
     return file
+
+
+@pytest.fixture
+def believed(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """SSL_CERT_FILE names who signed it."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    authorities.cache_clear()
+    yield
+    authorities.cache_clear()
 
 
 @asynccontextmanager
@@ -95,13 +107,28 @@ async def test_a_worker_that_nobody_vouches_for_is_not_talked_to(certificate: Pa
             assert "CERTIFICATE_VERIFY_FAILED" in said
 
 
-async def test_one_that_somebody_vouches_for_is(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("believed")
+async def test_one_that_somebody_vouches_for_is(certificate: Path) -> None:
     """By the system's authorities, or those of SSL_CERT_FILE. The socket gets as far as the handshake."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     async with https_worker(certificate) as url:
-        probed, opened = await outcomes(url, verify=ssl.create_default_context(cafile=str(certificate)))
+        probed, opened = await outcomes(url, verify=authorities())
     assert probed == "worker"
     assert "CERTIFICATE" not in opened
+
+
+@pytest.mark.usefixtures("believed")
+async def test_a_gateway_believes_the_authorities_of_its_environment(certificate: Path) -> None:
+    async with https_worker(certificate) as url:
+        gateway = await asyncio.to_thread(GatewayProcess, [SimpleNamespace(url=url)])
+        try:
+
+            async def up() -> bool | None:
+                [seen] = await workers_of(gateway)
+                return seen["health"] == "up" or None
+
+            await eventually(up, "the worker is not believed")
+        finally:
+            gateway.kill()
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
