@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.errors import ApiError, FieldError
 from gateway.requests import Language
-from gateway.voices.checks import Check, Checked
 from gateway.voices.fields import Person, Statement, Transcript, VoiceName, told, validated
+from gateway.voices.recordings.checks import Check, Checked
 from models.sentences import has_words
 
 MOST_STEPS, DEFAULT_STEPS = 5000, 600

@@ -27,7 +27,7 @@ from gateway.training.files import TrainingFiles, is_training_id, new_recording_
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
 from gateway.training.runner import OUTDATED, TrainingGone, TrainingRunner
 from gateway.training.store import COLLECTING, STILL, TrainingBounds, TrainingStore
-from gateway.voices.checks import Checked
+from gateway.voices.recordings.checks import Checked
 
 logger = structlog.get_logger(__name__)
 

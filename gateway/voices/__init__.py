@@ -5,10 +5,7 @@ fields.py        what a client may say of one
 registry.py      the rows of custom voices, owners and names
 absent.py        names that nobody has, remembered for a moment
 uploads.py       how many uploads may be under way
-decoding.py      any upload to PCM; decoder/ is what a confined child does for it
-checks.py        what was heard in a recording, what is wrong with it, and how to put it right
-regions.py       where in it
-loudness.py      how loud it is (ITU-R BS.1770)
+recordings/      what uploads hold, and whether it is good enough
 consent.py       what the speaker agreed to
 recorded_consents.py  recordings in which somebody agrees
 latents.py       the audio as a model takes it: encoded once by a worker, kept

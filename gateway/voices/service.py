@@ -20,12 +20,12 @@ from gateway.slots.pool import WorkerPool
 from gateway.voices import consent
 from gateway.voices.absent import AbsentNames
 from gateway.voices.catalog import built_in_name, is_built_in
-from gateway.voices.checks import Check, Checked, check, examine
 from gateway.voices.clip_cache import ClipCache
-from gateway.voices.decoding import Decoder, Recording
 from gateway.voices.fields import ConsentForm, TrialForm, VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.voices.recorded_consents import RecordedConsents
+from gateway.voices.recordings.checks import Check, Checked, check, examine
+from gateway.voices.recordings.decoding import Decoder, Recording
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.uploads import Uploads

@@ -31,8 +31,8 @@ from gateway.voices.catalog import (
     is_built_in,
     is_of,
 )
-from gateway.voices.checks import Check
 from gateway.voices.fields import VoiceChange, VoiceForm, read_form, read_trial_form
+from gateway.voices.recordings.checks import Check
 from gateway.voices.registry import unknown_voice
 
 router = APIRouter()

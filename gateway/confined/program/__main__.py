@@ -1,6 +1,6 @@
 """Reads a file that somebody sent. A program of its own: it looks at what nobody has checked.
 
-    python -I gateway/confined/program gateway/voices/decoder 10 60 <upload >result
+    python -I gateway/confined/program gateway/voices/recordings/decoder 10 60 <upload >result
 
 The first argument is the folder of a module `reader`, the second how many seconds of processor time it may
 take, the others are the reader's. It has two functions: `rehearse()` uses once what reading will use, and

@@ -13,8 +13,8 @@ import pytest
 from gateway.database import TrainingRecording
 from gateway.training.request import RecordingForm
 from gateway.training.service import Trainings
-from gateway.voices.checks import Checked
-from gateway.voices.decoding import Recording
+from gateway.voices.recordings.checks import Checked
+from gateway.voices.recordings.decoding import Recording
 from tests.gateway.training.test_requests import running
 
 

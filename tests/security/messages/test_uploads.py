@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import ApiError
-from gateway.voices.decoding import Decoder
+from gateway.voices.recordings.decoding import Decoder
 from tests.gateway.processes import check_error
 from tests.security.apps import running_app
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from gateway.errors import ApiError
-from gateway.voices.decoding import Recording
-from gateway.voices.loudness import SILENCE_LUFS, integrated_loudness
-from gateway.voices.regions import Region, regions_of
+from gateway.voices.recordings.decoding import Recording
+from gateway.voices.recordings.loudness import SILENCE_LUFS, integrated_loudness
+from gateway.voices.recordings.regions import Region, regions_of
 
 MIN_SECONDS = 2.0
 _ADVISED_SECONDS, _ENOUGH_SECONDS = 5.0, 30.0

@@ -19,7 +19,7 @@ import pytest
 from gateway.confined import children as confined_children
 from gateway.confined.children import MAX_CHILDREN, MAX_WAITING, command
 from gateway.errors import ApiError
-from gateway.voices.decoding import MAX_SECONDS, PROCESSOR_SECONDS, READER, Decoder, Recording
+from gateway.voices.recordings.decoding import MAX_SECONDS, PROCESSOR_SECONDS, READER, Decoder, Recording
 from gateway.voices.uploads import MAX_PER_TENANT, MAX_UPLOADS, Uploads
 from tests.gateway.audio_files import RATE, encoded, silence, speech, wav
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gateway.errors import ApiError
-from gateway.voices.checks import Checked, check, examine
-from gateway.voices.decoding import Recording
-from gateway.voices.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
-from gateway.voices.regions import MOST_REGIONS, Region, regions_of
+from gateway.voices.recordings.checks import Checked, check, examine
+from gateway.voices.recordings.decoding import Recording
+from gateway.voices.recordings.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
+from gateway.voices.recordings.regions import MOST_REGIONS, Region, regions_of
 from tests.gateway.audio_files import RATE, speech
 
 ENOUGH = 6.0
