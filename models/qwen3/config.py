@@ -6,7 +6,7 @@ One dataclass serves every dense size, 0.6B to 32B; they differ in values only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.layers.rotary import Rotary, YarnRope, base_frequencies
@@ -69,8 +69,11 @@ class Qwen3Config:
         kind = rope.get("rope_type", rope.get("type"))
         if kind not in (*_PLAIN_ROPE, "yarn"):
             raise ConfigError(f"rope_scaling of type {kind!r} is not supported, only 'yarn'")
-        values["rope_scaling"] = build(Yarn, rope, "rope_scaling") if kind == "yarn" else None
-        return build(cls, values, "config.json")
+        values["rope_scaling"] = scaling = build(Yarn, rope, "rope_scaling") if kind == "yarn" else None
+        found = build(cls, values, "config.json")
+        # Who adds it to a released file leaves the length there as it was.
+        longer = 0 if scaling is None else int(scaling.factor * scaling.original_max_position_embeddings)
+        return replace(found, max_position_embeddings=max(found.max_position_embeddings, longer))
 
     @property
     def residual_scale(self) -> float:

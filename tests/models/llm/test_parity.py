@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_an_answer_goes_on_from_tokens_made_elsewhere(llm: LLM) -> None:
     while engine.has_unfinished():
         rest += [output.token for output in engine.step()]
     assert rest == whole[15:]
+
+
+def test_yarn_lengthens_texts_where_the_file_says_no_more(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path, "yarn")
+    path, prompt = tmp_path / "config.json", [list(range(5, 205))]
+    with LLM(str(tmp_path), device="cpu") as llm:
+        expected = llm.generate(prompt, GREEDY, use_tqdm=False)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"max_position_embeddings": 160}))
+    with LLM(str(tmp_path), device="cpu") as llm:
+        assert llm.generate(prompt, GREEDY, use_tqdm=False) == expected
 
 
 def test_token_ids_beyond_the_vocabulary_are_refused(llm: LLM) -> None:
