@@ -225,6 +225,25 @@ def test_the_page_of_adapters_cites_what_all_layers_and_decoders_cost() -> None:
         assert " | ".join(cells) + " |" in document, (part, kind)
 
 
+def test_the_page_of_adapters_cites_what_they_cost_the_peer() -> None:
+    document, found = (ROOT / "docs" / "adapters.md").read_text(), results("adapters_peer_gpu")
+    sides = (
+        {1: found["one stream"], 64: found["many streams"]},
+        {row["streams"]: row for row in found["peer"]["32 slots"]["works"]},
+    )
+    kinds = ("1 different", "8 different", "32 different", "all, 32 different")
+    for streams, kind in [(1, kinds[0]), *((64, kind) for kind in kinds)]:
+        cells = []
+        for side in sides:
+            row = side[streams]
+            plain, step = row["step_ms"]["plain"], row["step_ms"][kind]
+            before = f"{plain:.2f} -> " if kind == kinds[0] else ""
+            cells.append(f"{before}{step:.2f} ms, +{row['more_percent'][kind]:.1f} %")
+        assert " | ".join(cells) + " |" in document, (streams, kind)
+    without = {row["streams"]: row["step_ms"]["plain"] for row in found["peer"]["without slots"]["works"]}
+    assert f"plain steps took {without[1]:.2f}\nand {without[64]:.2f} ms" in document
+
+
 @pytest.mark.parametrize("shape", ["voxcpm2", "voxcpm1.5", "voxcpm-0.5b"])
 def test_the_page_of_memory_says_what_a_position_takes(shape: str) -> None:
     config = VoxCPMConfig.from_dict(shape_config(shape))
