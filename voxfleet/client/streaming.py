@@ -193,12 +193,11 @@ async def _hear(
                 if isinstance(item, dict) and item.get("type") == "done":
                     return
     except InvalidStatus as error:
-        if error.response.status_code < 500:
-            answer = error.response
-            raise error_from_answer(
-                answer.status_code, answer.body or b"", answer.headers.get("Retry-After")
-            ) from error
-        raise _ConnectionLost(UnreachableError(f"cannot reach {url}: {error}")) from error
+        answer = error.response
+        told = error_from_answer(answer.status_code, answer.body or b"", answer.headers.get("Retry-After"))
+        if answer.status_code < 500:
+            raise told from error
+        raise _ConnectionLost(told, told.retry_after_seconds or 0.0) from error
     except (OSError, TimeoutError, InvalidHandshake) as error:
         raise _ConnectionLost(UnreachableError(f"cannot reach {url}: {error}")) from error
     except ConnectionClosed as error:

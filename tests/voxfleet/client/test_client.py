@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import wave
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,6 +147,19 @@ async def test_too_many_requests_at_once_say_when_to_come_back(gateway: GatewayP
         assert caught.value.code == "too_many_streams" and caught.value.retry_after_seconds >= 1
         for stream in streams:
             await stream.aclose()
+
+
+async def test_a_stream_that_finds_too_many_connections_says_when_to_come_back(
+    gateway: GatewayProcess,
+) -> None:
+    with started_fleets() as start:
+        full = start.gateway([SimpleNamespace(url="http://127.0.0.1:9")], max_connections=1)
+        with socket.create_connection(("127.0.0.1", full.port)):
+            with pytest.raises(CapacityError) as caught:
+                await anext(stream_speech(full.url, TEXT))
+            assert (caught.value.code, caught.value.retry_after_seconds) == ("too_many_connections", 5)
+            said = [item async for item in stream_speech([full.url, gateway.url], TEXT, seed=7, api_key=KEY)]
+    assert b"".join(item for item in said if isinstance(item, bytes)) == pcm_of(TEXT, 7)
 
 
 @pytest.mark.parametrize(
