@@ -325,9 +325,10 @@ def test_a_way_in_leads_to_the_gateway_and_outlasts_a_live_session() -> None:
     annotations = ingress["metadata"]["annotations"]
     for direction in ("read", "send"):
         assert float(annotations[f"nginx.ingress.kubernetes.io/proxy-{direction}-timeout"]) >= longest
-    assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == (
-        f"{GatewaySettings().max_encode_bytes >> 20}m"
-    )
+    settings = GatewaySettings()
+    largest = max(settings.max_adapter_bytes, settings.max_encode_bytes, settings.max_document_bytes)
+    whole = largest + settings.max_body_bytes >> 20
+    assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == f"{whole}m"
     (rule,) = ingress["spec"]["rules"]
     service = rule["http"]["paths"][0]["backend"]["service"]
     ports = named(overlay("fleet"), "Service", service["name"])["spec"]["ports"]
