@@ -79,6 +79,34 @@ def test_the_dashboard_is_one_that_grafana_reads(tmp_path: Path) -> None:
     promtool("check", "rules", str(file))
 
 
+@pytest.mark.parametrize(
+    ("series", "value"),
+    [
+        ('voxfleet_worker_slots{worker="w0"}', 5),
+        ("voxfleet_session_bytes", 5),
+        ("voxfleet_job_bytes", 5),
+        ('voxfleet_worker_kv_positions_total{worker="w0", tier="host"}', 1 / 60),
+        ('voxfleet_worker_kv_bytes_total{worker="w0", direction="out"}', 1 / 60),
+    ],
+)
+def test_what_each_of_several_gateways_tells_whole_is_shown_once(
+    series: str, value: float, tmp_path: Path
+) -> None:
+    """Of what they share: workers, and what lies in the database."""
+    name, _, labels = series.rstrip("}").partition("{")
+    (query,) = [query for query in queries() if re.search(rf"\b{name}\b", query)]
+    told = [
+        {"series": f"{name}{{{','.join(filter(None, (labels, given)))}}}", "values": "0+1x9"}
+        for given in ('instance="a"', 'instance="b"')
+    ]
+    expression = f"sum({query.replace('$__rate_interval', '5m')})"
+    asked = {"expr": expression, "eval_time": "5m", "exp_samples": [{"labels": "{}", "value": value}]}
+    test = {"interval": "1m", "input_series": told, "promql_expr_test": [asked]}
+    file = tmp_path / "queries.test.yml"
+    file.write_text(yaml.safe_dump({"tests": [test]}))
+    promtool("test", "rules", str(file))
+
+
 async def test_every_metric_that_is_asked_for_exists(known: set[str]) -> None:
     asked = [*queries(), *(rule["expr"] for group in RULES for rule in group["rules"])]
     missing = {name for text in asked for name in METRIC.findall(text)} - known
