@@ -1,6 +1,9 @@
 /** The JavaScript client: what it sends, what it makes of the answers. */
 import assert from "node:assert/strict";
+import { mkdtempSync, openAsBlob, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
 import { LiveSession } from "../../frontend/static/js/client/live-session.js";
 import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
@@ -55,6 +58,19 @@ describe("VoxFleet over HTTP", () => {
     const { fleet } = await service(422, { error: { message: "too long", code: "invalid_request", param: "text" } });
     const refused = (error) => error instanceof ApiError && error.status === 422 && error.param === "text";
     await assert.rejects(fleet.speak("Hi."), refused);
+  });
+
+  test("a file that cannot be read any more is told of, not of a gateway that is silent", async (t) => {
+    const { fleet } = await service(200, {});
+    t.mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("Failed to fetch"))); // as browsers tell it
+    const folder = mkdtempSync(join(tmpdir(), "voxfleet-"));
+    const path = join(folder, "book.txt");
+    writeFileSync(path, "Once.");
+    const gone = await openAsBlob(path);
+    rmSync(folder, { recursive: true });
+    await assert.rejects(fleet.createVoice({ audio: gone, name: "Anna" }), { code: "file_unreadable" });
+    await assert.rejects(fleet.encode(gone, "mp3"), { code: "file_unreadable" });
+    await assert.rejects(fleet.encode(new Blob(["x"]), "mp3"), { code: "no_answer" });
   });
 
   test("a word of the lexicon is quoted whole", async () => {

@@ -9,7 +9,13 @@ import { Sending } from "../../../frontend/static/js/train/sending.js";
 import { fleet } from "../../../frontend/static/js/shared/service/fleet.js";
 
 const file = (name, text = "", type = "") => new File([text], name, { type });
-const pairs = async (...files) => (await recordingsOf(files)).map(({ name, transcript }) => [name, transcript]);
+/** A file that was moved after it was chosen, as browsers tell it. */
+function moved(name) {
+  const gone = file(name);
+  const refuse = () => Promise.reject(new DOMException("A requested file could not be found", "NotFoundError"));
+  return Object.assign(gone, { text: refuse, arrayBuffer: refuse, slice: () => ({ arrayBuffer: refuse }) });
+}
+const pairs = async (...files) => (await recordingsOf(files)).recordings.map(({ name, transcript }) => [name, transcript]);
 
 describe("files", () => {
   test("a transcript is the text file of the same name", async () => {
@@ -30,6 +36,11 @@ describe("files", () => {
 
   test("what is neither a recording nor words is left aside", async () => {
     assert.deepEqual(await pairs(file("holiday.jpg", "", "image/jpeg"), file("a.zip")), []);
+  });
+
+  test("what cannot be read is named, and the rest is taken", async () => {
+    const { recordings, unreadable } = await recordingsOf([file("1.wav"), moved("1.txt"), moved("2.wav"), moved("folder")]);
+    assert.deepEqual([recordings.map(({ name }) => name), unreadable], [["1.wav"], ["1.txt", "2.wav", "folder"]]);
   });
 });
 
@@ -102,6 +113,12 @@ describe("sending", () => {
     assert.equal((await sending.send({ name: "Anna" }, () => {})).training.id, "t_1");
     assert.deepEqual(asked, ["create", "addRecording", "addRecording", "addRecording", "start"]);
     assert.deepEqual(entries.all.map(({ sent }) => sent), ["r_1", "r_2"]);
+  });
+
+  test("one that cannot be read any more keeps the others from nothing", async (t) => {
+    const { said, sending } = stage(t, ({ id }) => (id === "1" ? refusal(0, "file_unreadable") : null));
+    assert.deepEqual(await sending.send({ name: "Anna" }, () => {}), { training: null, refused: 1 });
+    assert.deepEqual(said, [["1", "file_unreadable"], ["2", null]]);
   });
 
   test("for another voice all is sent anew", async (t) => {

@@ -22,6 +22,7 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
     response = await begun;
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    if (!(await readable(filesOf(options.body)))) throw new ApiError(0, { message: "The file cannot be read.", code: "file_unreadable" });
     throw new ApiError(0, { message: "The gateway does not answer.", code: "no_answer" });
   }
   if (!response.ok) throw await errorOf(response);
@@ -31,6 +32,18 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
 /** The JSON of a successful response. @throws {ApiError} */
 export async function requestJson(path, options = {}) {
   return (await request(path, options)).json();
+}
+
+/** What a browser reads from the disk only when it is sent. */
+function filesOf(body) {
+  const values = body instanceof FormData ? [...body.values()] : [body];
+  return values.filter((value) => value instanceof Blob);
+}
+
+/** Whether all of these can be read. One that was moved, changed or is a folder can not. @param {Blob[]} files */
+export async function readable(files) {
+  const first = files.map((file) => file.slice(0, 1).arrayBuffer());
+  return (await Promise.allSettled(first)).every(({ status }) => status === "fulfilled");
 }
 
 async function errorOf(response) {

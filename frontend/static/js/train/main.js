@@ -13,7 +13,7 @@ import { Reading } from "./reading.js";
 import { Sending } from "./sending.js";
 import { Shelf } from "./shelf.js";
 import { VoiceForm } from "./voice-form.js";
-import { setMessage } from "./words.js";
+import { setMessage, shortList, t } from "./words.js";
 
 const LEAST_SECONDS = 30;
 const ADVISED_SECONDS = 180;
@@ -61,10 +61,13 @@ class TrainPage {
 
   async #take(files) {
     if (files.length === 0) return;
-    const recordings = await recordingsOf(files);
+    const { recordings, unreadable } = await recordingsOf(files);
     this.#entries.add(recordings);
     const wordless = recordings.filter(({ transcript }) => !transcript).length;
-    setMessage(this.#said, recordings.length === 0 ? "train.noAudio" : "train.added", { count: recordings.length, wordless });
+    const keys = recordings.length > 0 ? ["train.added"] : unreadable.length > 0 ? [] : ["train.noAudio"];
+    if (unreadable.length > 0) keys.push("train.unreadable");
+    const values = { count: recordings.length, wordless, missed: unreadable.length, names: shortList(unreadable) };
+    setMessage(this.#said, "text.plain", { text: () => keys.map((key) => t(key, values)).join(" ") });
   }
 
   #sum() {

@@ -6,6 +6,8 @@
  *   metadata.csv   LJ001-0001|raw text|spoken text   LJSpeech's
  *   train.jsonl    {"audio": "clips/1.wav", "text": "Good morning."}   VoxCPM's
  */
+import { readable } from "../client/http.js";
+
 const AUDIO = /\.(wav|flac|mp3|ogg|opus|webm|m4a)$/i;
 const TABLE = /\.csv$/i;
 const LINES = /\.jsonl$/i;
@@ -13,18 +15,22 @@ const TEXT = /\.txt$/i;
 
 /**
  * @param {File[]} files
- * @returns {Promise<{audio: File, name: string, transcript: string}[]>} by name; where nothing says so, the transcript is ""
+ * @returns {Promise<{recordings: {audio: File, name: string, transcript: string}[], unreadable: string[]}>} by name; where
+ *   nothing says so, the transcript is "". The names of those that cannot be read, as when one was moved or is a folder.
  */
 export async function recordingsOf(files) {
+  const sound = await Promise.all(files.map((file) => readable([file])));
+  const good = files.filter((_, place) => sound[place]);
   const transcripts = new Map();
-  for (const file of files) {
+  for (const file of good) {
     const read = [[TABLE, tableOf], [LINES, linesOf], [TEXT, (text) => [[stem(file.name), text]]]].find(([kind]) => kind.test(file.name))?.[1];
     if (read) for (const [name, text] of read(await file.text())) transcripts.set(name, oneLine(text));
   }
-  return files
+  const recordings = good
     .filter(({ name, type }) => AUDIO.test(name) || type.startsWith("audio/"))
     .map((audio) => ({ audio, name: audio.name, transcript: transcripts.get(stem(audio.name)) ?? "" }))
     .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  return { recordings, unreadable: files.filter((file) => !good.includes(file)).map(({ name }) => name) };
 }
 
 /** Name and last column of each line with |. */

@@ -80,7 +80,7 @@ export class Sending {
       entry.sent = id;
       this.#entries.say(entry, null);
     } catch (error) {
-      if (error.status !== 422) throw error; // it holds for the next one, too
+      if (error.status !== 422 && error.code !== "file_unreadable") throw error; // it holds for the next one, too
       if (this.#entries.holds(entry)) this.#entries.say(entry, error);
       return false;
     }

@@ -6,9 +6,8 @@ import { h, icon } from "../shared/page/dom.js";
 import { problemText } from "../shared/notices/problems.js";
 import { toFragment } from "../studio/share-link.js";
 import { lossCurve } from "./loss-curve.js";
-import { setLabel, setMessage, t } from "./words.js";
+import { setLabel, setMessage, shortList, t } from "./words.js";
 
-const MOST_NAMES = 3;
 /** What of the time a training has a CPU; below that it waits for other work more than it learns. */
 const FEW_CPUS = 0.5;
 
@@ -40,8 +39,7 @@ export function findingText({ kind, message, recordings }, names) {
   const key = `train.finding.${kind}`;
   const words = t(key, { count: recordings.length });
   const known = recordings.map((id) => names.get(id)).filter(Boolean);
-  const some = known.slice(0, MOST_NAMES).join(", ") + (known.length > MOST_NAMES ? " …" : "");
-  return (words === key ? message : words) + (some ? ` (${some})` : "");
+  return (words === key ? message : words) + (known.length > 0 ? ` (${shortList(known)})` : "");
 }
 
 /**

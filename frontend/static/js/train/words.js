@@ -6,4 +6,11 @@ import "../voices/messages.js";
 
 addMessages({ en, zh });
 
+const MOST_NAMES = 3;
+
+/** "1.wav, 2.wav, 3.wav …" @param {string[]} names */
+export function shortList(names) {
+  return names.slice(0, MOST_NAMES).join(", ") + (names.length > MOST_NAMES ? " …" : "");
+}
+
 export { language, setLabel, setMessage, t } from "../i18n/i18n.js";

@@ -21,6 +21,7 @@ export default {
   "train.sumLittle": ({ count, time }) => `${count === 1 ? "1 recording" : `${count} recordings`}, ${time}. That is enough to begin; 3 to 10 minutes make a better voice.`,
   "train.sumEnough": ({ count, time }) => `${count === 1 ? "1 recording" : `${count} recordings`}, ${time}. That makes a good voice.`,
   "train.added": ({ count, wordless }) => `${count === 1 ? "1 recording is" : `${count} recordings are`} added.${wordless ? ` Write what is said in ${wordless === 1 ? "the one" : `the ${wordless}`} without words.` : ""}`,
+  "train.unreadable": ({ missed, names }) => `${missed === 1 ? "A file" : `${missed} files`} cannot be read: ${names}.`,
   "train.noAudio": "There is no recording among these files.",
   "train.seconds": "{seconds} s",
   "train.hear": "Hear {name}",

@@ -33,6 +33,7 @@ export default {
   "field.other": "某个值（{name}）",
 
   "error.no_answer": "网关没有响应。",
+  "error.file_unreadable": "无法读取此文件。它可能已被移动或更改，请重新选择。",
   "error.connection_lost": "与网关的连接已中断。",
   "error.closed": "网关关闭了连接。",
   "error.clip_lost": "网关已中断，新的网关无法继续这段语音。",

@@ -21,6 +21,7 @@ export default {
   "train.sumLittle": ({ count, time }) => `${count} 段录音，${time}。已经可以开始；3 到 10 分钟效果更好。`,
   "train.sumEnough": ({ count, time }) => `${count} 段录音，${time}。足以得到好的音色。`,
   "train.added": ({ count, wordless }) => `已添加 ${count} 段录音。${wordless ? `请为其中 ${wordless} 段写下所说的内容。` : ""}`,
+  "train.unreadable": ({ missed, names }) => `有 ${missed} 个文件无法读取：${names}。`,
   "train.noAudio": "这些文件里没有录音。",
   "train.seconds": "{seconds} 秒",
   "train.hear": "听 {name}",
