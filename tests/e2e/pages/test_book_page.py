@@ -225,6 +225,32 @@ class TestAnswersThatComeLate:
             assert watched.complaints == []
 
 
+def test_what_is_not_saved_is_told_until_it_is(browser: Browser, fleet: Server, story: Path) -> None:
+    refusal = {"error": {"message": "full", "type": "server_error", "code": "storage_full"}}
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/book")
+        page.set_input_files("#file", story)
+        page.wait_for_url("**/book/b_*")
+        page.route("**/blocks", lambda route: route.fulfill(status=507, json=refusal))
+        page.locator(".block-text").first.press_sequentially("!")
+        problem = page.locator("#problem")
+        expect(problem).to_contain_text("no room for more")
+        for _ in range(2):
+            with page.expect_response("**/api/books/b_*"):
+                page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(problem).to_be_visible()
+        page.route("**/api/books/b_*", lambda route: route.abort(), times=1)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(problem).to_contain_text("does not answer")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(problem).to_contain_text("no room for more")
+        page.unroute("**/blocks")
+        problem.get_by_role("button").click()
+        expect(problem).to_be_hidden()
+        expect(page.locator("#saving")).to_have_text("Saved")
+
+
 def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser itself complains of the 503
         refusal = {"error": {"message": "no database", "type": "server_error", "code": "books_unavailable"}}

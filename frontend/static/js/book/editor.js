@@ -5,7 +5,6 @@ import { byId, h, icon } from "../shared/page/dom.js";
 import { FleetStatus } from "../shared/service/fleet-status.js";
 import { fleet } from "../shared/service/fleet.js";
 import { mountNav } from "../shared/page/nav.js";
-import { showProblem } from "../shared/notices/problem-notice.js";
 import { save } from "../shared/files/save.js";
 import { integer } from "../i18n/format.js";
 import { UndoBar } from "../shared/notices/undo-bar.js";
@@ -14,6 +13,7 @@ import { BlockTools } from "./blocks/block-tools.js";
 import { draft, indexOf, without, withVoice } from "./manuscript/blocks.js";
 import { Head } from "./head.js";
 import { Manuscript } from "./manuscript/manuscript.js";
+import { Notice } from "./notice.js";
 import { Reader } from "./reading/reader.js";
 import { ReaderBar } from "./reading/reader-bar.js";
 import { askCast, askFile, askVoice } from "./sheets.js";
@@ -30,6 +30,7 @@ class Editor {
   #undo = new UndoBar(byId("undo"), { closes: true });
   #refresh = null;
   #turn = 0;
+  #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -70,8 +71,8 @@ class Editor {
     book.addEventListener("blocks", () => this.#draw());
     book.addEventListener("typed", () => this.#showTyped());
     book.addEventListener("kept", () => this.#showKept());
-    book.addEventListener("saving", ({ detail }) => setMessage(byId("saving"), `book.${detail}`));
-    book.addEventListener("problem", ({ detail }) => this.#fail(detail, () => this.#do(() => book.save())));
+    book.addEventListener("saving", ({ detail }) => this.#showSaving(detail));
+    book.addEventListener("problem", ({ detail }) => this.#notice.showUnsaved(detail));
     for (const part of [list, this.tools]) part.addEventListener("do", ({ detail }) => this.#act(detail));
     list.addEventListener("open", ({ detail }) => this.#openTools(detail));
     list.addEventListener("selection", () => this.#showBulk());
@@ -155,12 +156,17 @@ class Editor {
     byId("warnings").hidden = false;
   }
 
+  #showSaving(state) {
+    setMessage(byId("saving"), `book.${state}`);
+    if (state === "saved") this.#notice.settleSaved();
+  }
+
   #say(key, values) {
     setMessage(byId("saving"), key, values);
   }
 
   #fail(error, again = () => this.#update()) {
-    showProblem(byId("problem"), error, { again });
+    this.#notice.show(error, again);
   }
 
   // --------------------------------------------------------------------------------------------------- asking
@@ -168,7 +174,7 @@ class Editor {
   async #do(work) {
     try {
       await work();
-      byId("problem").hidden = true;
+      this.#notice.settle();
     } catch (error) {
       this.#fail(error, () => this.#do(work));
     }
