@@ -53,13 +53,14 @@ def added_weights(decoder: Decoder, layers: Mapping[str, LowRank]) -> dict[str, 
 
 @torch.no_grad()
 def vae_with(vae: AudioVAE, layers: Mapping[str, LowRank]) -> AudioVAE:
-    """The same encoder, and a copy of the decoder with what `layers` add."""
+    """The same encoder, and a decoder with what `layers` add; both share what these leave as it is."""
     device = next(vae.decoder.parameters()).device
     moved = {name: LowRank(*(tensor.to(device) for tensor in layer)) for name, layer in layers.items()}
     with torch.device("meta"):
         found = AudioVAE(vae.config)
-    found.encoder, found.decoder = vae.encoder, copy.deepcopy(vae.decoder)
-    found.decoder.load_state_dict(added_weights(vae.decoder, moved), strict=False)
+    shared = {id(tensor): tensor for tensor in vae.decoder.parameters()}
+    found.encoder, found.decoder = vae.encoder, copy.deepcopy(vae.decoder, shared)
+    found.decoder.load_state_dict(added_weights(vae.decoder, moved), strict=False, assign=True)
     return found.eval().requires_grad_(False)
 
 

@@ -14,7 +14,7 @@ from models.lora.rows import LoadedAdapter
 from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.engine import VoxCPMEngine
-from models.voxcpm.vae.adapted_decoder import decoder_layers, vae_with
+from models.voxcpm.vae.adapted_decoder import PREFIX, decoder_layers, vae_with
 from models.voxcpm.vae.audio_vae import AudioVAE
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.lora.conftest import decoder_adapter, random_adapter
@@ -117,6 +117,14 @@ def test_only_an_adapter_that_changes_the_decoder_pays_for_one(
     assert own.decoder.num_bytes == sum(
         tensor.nbytes for tensor in engine.checkpoint.vae.decoder.parameters()
     )
+
+
+def test_of_a_decoder_only_what_an_adapter_changes_is_made_anew(checkpoint: Checkpoint) -> None:
+    found, before = vae_of(checkpoint, "decoder").decoder, checkpoint.vae.decoder
+    kept = dict(before.named_parameters())
+    anew = {name for name, tensor in found.named_parameters() if tensor is not kept[name]}
+    assert anew == {f"{name.removeprefix(PREFIX)}.weight" for name in ADAPTERS["decoder"].layers}
+    assert not any(torch.equal(found.get_parameter(name), kept[name]) for name in anew)
 
 
 def test_a_name_that_is_taken_by_another_decoder_leaves_running_clips_theirs(
