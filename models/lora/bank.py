@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -39,7 +40,9 @@ the device find room in between."""
 
 @dataclass(frozen=True, eq=False)
 class SlotAdapter:
-    """An adapter as it lies in a slot, on the host; `pieces` are parts of the row. `decoder` lies in none."""
+    """An adapter as it lies in a slot, on the host; `pieces` are parts of the row, and there are none where
+    it changes no product. `decoder` lies in no slot.
+    """
 
     digest: str
     layout: SlotLayout
@@ -90,7 +93,10 @@ class AdapterBank:
         Raises RequestError where the device has no room for it, AdapterError where it is not finite.
         """
         layers = dict(adapter.scaled(self._dtype))
-        layout = self.reserve(shape_of(self._products, layers))
+        wanted = shape_of(self._products, layers)
+        layout = self.reserve(wanted)
+        if not wanted.kinds:
+            return SlotAdapter(adapter.digest, layout, ())
         row = torch.zeros(layout.size, dtype=self._dtype)
         layout.pack(layers, row)
         return SlotAdapter(adapter.digest, layout, self._pieces(row))
@@ -124,16 +130,19 @@ class AdapterBank:
             ) from error
         return Generation(layout, storage)
 
-    def fetch(self, adapter: SlotAdapter) -> None:
+    def fetch(self, adapter: SlotAdapter) -> bool:
         """Begin to copy an adapter that a request will need, if a slot is free or one is not `needed`.
 
-        Otherwise `place` does it. New slots are left to it, too, since the host waits for them.
+        False where it found none: `place` does it then. New slots are left to it, too, since the host waits
+        for them.
         """
-        if adapter.digest in self._slots or self._latest is not self.generation:
-            return
-        if self._has_room(self.needed()):
-            self._bring(adapter)
-            self.num_fetched += 1
+        if not adapter.pieces or adapter.digest in self._slots:
+            return True
+        if self._latest is not self.generation or not self._has_room(self.needed()):
+            return False
+        self._bring(adapter)
+        self.num_fetched += 1
+        return True
 
     def place(self, adapters: Sequence[SlotAdapter | None]) -> list[int] | None:
         """The slot of each, -1 for none; None where there are more different ones than slots.
@@ -141,7 +150,7 @@ class AdapterBank:
         Those that are not in a slot take the place of the least recently used, of those that are not `needed`
         if there are such. What is launched on the current stream from now on finds them there.
         """
-        wanted = {adapter.digest: adapter for adapter in adapters if adapter is not None}
+        wanted = {adapter.digest: adapter for adapter in adapters if _lies_in_slots(adapter)}
         if len(wanted) > self.num_slots:
             return None
         if wanted:
@@ -156,14 +165,14 @@ class AdapterBank:
                 self._bring(adapter)
             if arrival := self._arriving.pop(self._slots[digest], None):
                 arrival.hold_up()
-        return [-1 if adapter is None else self._slots[adapter.digest] for adapter in adapters]
+        return [self._slots[adapter.digest] if _lies_in_slots(adapter) else -1 for adapter in adapters]
 
     def groups(self, adapters: Sequence[SlotAdapter | None]) -> list[list[int]]:
         """Indices in as few groups, in turn, as `place` takes each."""
         groups: list[list[int]] = [[]]
         found: set[str] = set()
         for index, adapter in enumerate(adapters):
-            if adapter is not None and adapter.digest not in found:
+            if _lies_in_slots(adapter) and adapter.digest not in found:
                 if len(found) == self.num_slots:
                     groups.append([])
                     found.clear()
@@ -216,3 +225,7 @@ class AdapterBank:
                 part.copy_(piece, non_blocking=True)
         self._arriving[slot] = self._stream.moment()
         self.num_copies += 1
+
+
+def _lies_in_slots(adapter: SlotAdapter | None) -> TypeGuard[SlotAdapter]:
+    return adapter is not None and bool(adapter.pieces)

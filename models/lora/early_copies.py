@@ -2,6 +2,7 @@
 
     early = EarlyCopies(bank, scheduler)
     early.begin(sequence)                      # just queued, or resumed: beside the step that is under way
+    early.go_on()                              # after a step: requests may have ended, and slots be free
 
 Which adapters are needed is not counted but looked up, so that a request that ends in whatever way needs its
 own no longer. One that is paused does not either; when it resumes, its adapter is fetched again.
@@ -15,7 +16,7 @@ import torch
 
 from engine.device.devices import on_device
 from engine.scheduling.scheduler import Scheduler
-from engine.sequence import Sequence
+from engine.sequence import Sequence, SequenceStatus
 from models.lora.bank import AdapterBank
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,8 @@ class EarlyCopies:
     def __init__(self, bank: AdapterBank, scheduler: Scheduler) -> None:
         self._bank, self._scheduler = bank, scheduler
         bank.needed = self._needed
+        self._left: list[Sequence] = []
+        """Whose adapters found no slot, the longest waiting first."""
 
     @torch.inference_mode()
     def begin(self, sequence: Sequence) -> None:
@@ -34,14 +37,29 @@ class EarlyCopies:
 
         If that fails, the step that needs it meets the same error, and fails as steps do.
         """
+        if not self._fetch(sequence):
+            self._left.append(sequence)
+
+    @torch.inference_mode()
+    def go_on(self) -> None:
+        """Fetch what found no slot before, as far as there are some by now."""
+        while self._left:
+            first = self._left[0]
+            if first.status is SequenceStatus.WAITING and not self._fetch(first):
+                return
+            self._left.pop(0)
+
+    def _fetch(self, sequence: Sequence) -> bool:
+        """False where there is no slot for its adapter."""
         adapter = sequence.payload.adapter
         if adapter is None:
-            return
+            return True
         try:
             with on_device(self._bank.device):
-                self._bank.fetch(adapter)
+                return self._bank.fetch(adapter)
         except Exception:
             logger.exception("fetching the adapter of %s failed", sequence.request_id)
+            return True
 
     def _needed(self) -> set[str]:
         sequences = (*self._scheduler.running, *self._scheduler.waiting)

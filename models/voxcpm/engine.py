@@ -165,6 +165,12 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if self._early_copies is not None:
             self._early_copies.begin(prepared)
 
+    def step(self) -> list[SpeechOutput]:
+        outputs = super().step()
+        if self._early_copies is not None:
+            self._early_copies.go_on()
+        return outputs
+
     def resume(self, request_id: str) -> bool:
         found, sequence = super().resume(request_id), self._llm.scheduler.get(request_id)
         if self._early_copies is not None and sequence is not None:

@@ -109,3 +109,14 @@ def test_one_that_needs_more_room_makes_new_slots_and_the_others_move_over(bank:
     assert held(bank, large, slots[0]) and held(bank, small, slots[1])
     third = bank.load(small)
     assert third.layout is bank.generation.layout
+
+
+def test_one_that_changes_no_product_takes_no_slot(bank: AdapterBank) -> None:
+    """As one of the audio VAE's decoder alone."""
+    a, b = (bank.load(adapter_of("a.0.q", seed=seed)) for seed in range(2))
+    beside = bank.load(Adapter({"decoder": LowRank(torch.ones(1, 2), torch.ones(2, 1))}, 1.0))
+    bank.renew()
+    assert beside.num_bytes == 0 and bank.fetch(beside)
+    slots = bank.place([a, beside, b])
+    assert slots[1] == -1 and sorted((slots[0], slots[2])) == [0, 1] and bank.num_copies == 2
+    assert bank.groups([a, beside, b, beside]) == [[0, 1, 2, 3]]

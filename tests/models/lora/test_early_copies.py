@@ -215,6 +215,28 @@ def test_who_lost_its_blocks_keeps_its_adapter(bank: AdapterBank) -> None:
     assert in_slots(bank) == digests(b, c)
 
 
+def test_what_found_no_slot_is_fetched_when_one_frees(bank: AdapterBank) -> None:
+    """The longest waiting first; not what has left meanwhile."""
+    loaded = load(bank, 5)
+    a, b, _, d, e = loaded
+    bank.renew()
+    scheduler = Scheduler(EngineConfig(num_blocks=8, block_size=4, max_model_len=16))
+    early = EarlyCopies(bank, scheduler)
+    waiting = [sequence(name, adapter) for name, adapter in zip("abcde", loaded, strict=True)]
+    for each in waiting:
+        scheduler.add(each)
+        early.begin(each)
+    early.go_on()
+    assert in_slots(bank) == digests(a, b)
+    scheduler.remove(waiting[2])
+    scheduler.remove(waiting[0])
+    early.go_on()
+    assert in_slots(bank) == digests(b, d)
+    scheduler.remove(waiting[1])
+    early.go_on()
+    assert in_slots(bank) == digests(d, e) and bank.num_fetched == 4
+
+
 def test_requests_fetch_when_they_are_taken_and_let_go_when_they_leave(fused: Fused) -> None:
     """Cancelled ones and paused ones; nothing is computed here."""
     engine = fused(adapter_slots=2)
