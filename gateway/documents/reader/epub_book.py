@@ -9,11 +9,14 @@ from archive import Archive, resolved
 from lxml import etree
 from refusal import Refusal
 from text import Text
-from web_page import Page, parsed_xhtml, parsed_xml
+from web_page import Page, parsed_xhtml, parsed_xml, types_of
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_PAGES = (
+    *("application/xhtml+xml", "text/html", "application/x-dtbook+xml"),
+    *("text/x-oeb1-document", "application/xml", "text/xml"),
+)
 _NCX = "application/x-dtbncx+xml"
 _DEEPEST = 2
 """Level of the table of contents to which entries are chapters: parts, and chapters in them."""
@@ -59,9 +62,22 @@ def _read(archive: Archive, text: Text) -> None:
             continue
         if item.path in encrypted:
             raise Refusal("document_encrypted")
-        root = parsed_xhtml(archive.read(item.path))
-        within = _found(marks.get(item.path, {}), root)
-        chapter = Page(text, within, within.get("", chapter)).read(root)
+        starts = marks.get(item.path, {})
+        root = _page(archive.read(item.path))
+        within = _found(starts, root) if root is not None else starts
+        chapter = within.get("", chapter)
+        if root is not None:
+            chapter = Page(text, within, chapter).read(root)
+
+
+def _page(content: bytes) -> etree._Element | None:
+    """None of a file with nothing in it: some books have one among their pages."""
+    try:
+        return parsed_xhtml(content)
+    except Refusal as refusal:
+        if str(refusal) == "document_empty":
+            return None
+        raise
 
 
 def _found(marks: dict[str, str], root: etree._Element) -> dict[str, str]:
@@ -108,7 +124,7 @@ def _marks(
 
 def _nav_entries(tree: etree._Element) -> Iterator[tuple[str, str]]:
     navs = tree.xpath("//*[local-name()='nav']")
-    tables = [nav for nav in navs if "toc" in (nav.get("{http://www.idpf.org/2007/ops}type") or "").split()]
+    tables = [nav for nav in navs if "toc" in types_of(nav)]
     for nav in (tables or navs)[:1]:
         for link in nav.xpath(".//*[local-name()='a'][@href]"):
             depth = sum(etree.QName(each).localname == "ol" for each in link.iterancestors())

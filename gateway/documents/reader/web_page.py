@@ -26,7 +26,9 @@ _SILENT = {
 }  # fmt: skip
 _SILENT_TYPES = frozenset({"pagebreak", "noteref", "doc-pagebreak", "doc-noteref"})
 """Of EPUB and DPUB-ARIA: page numbers, and the figures that stand for notes."""
-_TYPE = "{http://www.idpf.org/2007/ops}type"
+_TYPES = ("{http://www.idpf.org/2007/ops}type", "epub:type", "role")
+"""The second is what HTML's parser makes of the first, in a page that is no XML."""
+_HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
@@ -43,13 +45,19 @@ def read_page(content: bytes, text: Text) -> None:
 
 
 def parsed_html(content: bytes) -> etree._Element:
-    """The tree of what is HTML more or less. Raises Refusal for nothing at all."""
+    """The tree of what is HTML more or less.
+
+    Raises Refusal for nothing at all, and for elements that are too deep in one another to be read: an old
+    page closes few, so there are many.
+    """
     encoding = encoding_of(content)
     parser = etree.HTMLParser(
         encoding=None if encoding == "cp1252" else encoding,  # what the page itself says
-        no_network=True, remove_comments=True, remove_pis=True, huge_tree=False,
+        no_network=True, remove_comments=True, remove_pis=True, huge_tree=True,
     )  # fmt: skip
     root = etree.fromstring(content, parser) if content.strip() else None
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise Refusal("document_unreadable")
     if root is None:
         raise Refusal("document_empty")
     return root
@@ -81,8 +89,13 @@ def _as_number(match: re.Match[bytes]) -> bytes:
 
 
 def local_name(element: etree._Element) -> str:
-    """Its tag without the namespace, in small letters."""
-    return etree.QName(element).localname.lower()
+    """Its tag without the namespace, in small letters; none of an entity, which is not expanded."""
+    return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
+
+
+def types_of(element: etree._Element) -> set[str]:
+    """What EPUB and ARIA call it."""
+    return {each for name in _TYPES for each in (element.get(name) or "").split()}
 
 
 class Page:
@@ -136,7 +149,8 @@ class Page:
             self._verbatim += 1
         elif name in _CELLS and "".join(self._pieces).strip():
             self._pieces.append(", ")
-        self._say(element.text)
+        if name:
+            self._say(element.text)
 
     def _end(self, element: etree._Element) -> None:
         name = local_name(element)
@@ -159,5 +173,5 @@ class Page:
 
 
 def _is_silent(element: etree._Element) -> bool:
-    types = {*(element.get(_TYPE) or "").split(), *(element.get("role") or "").split()}
-    return local_name(element) in _SILENT or "hidden" in element.attrib or bool(types & _SILENT_TYPES)
+    hidden = "hidden" in element.attrib or _HIDDEN.search(element.get("style") or "")
+    return local_name(element) in _SILENT or bool(hidden or types_of(element) & _SILENT_TYPES)

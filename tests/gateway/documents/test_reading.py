@@ -91,6 +91,32 @@ async def test_names_in_the_contents_that_the_pages_lack_are_said(path: Path) ->
     assert await marked(book, path) == ["# Begin", "A.", "B.", "# End", "C."]
 
 
+BROKEN = {
+    "no XML": page(
+        "<p>A & B<a xmlns:epub='e' epub:type='noteref'>7</a>.<span epub:type='pagebreak'>9</span></p>"
+    ),
+    "entities": page("<p>A &amp; B&a;.</p>", '<!DOCTYPE html [<!ENTITY a "a">]>'),
+    "hidden": page("<p>A &amp; B.</p><p style='color: red; Display : none'>no</p>"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+async def test_a_broken_page_is_read_as_a_whole_one_is(what: str, path: Path) -> None:
+    assert await marked(epub({"1.xhtml": BROKEN[what]}), path) == ["A & B."]
+
+
+@pytest.mark.parametrize("empty", ["", "<?xml version='1.0'?>", "<!-- nothing -->"])
+async def test_a_page_of_a_book_may_be_empty(empty: str, path: Path) -> None:
+    book = epub({"0.xhtml": empty, "1.xhtml": page("<p>A.</p>")}, [("Begin", "0.xhtml")])
+    assert await marked(book, path) == ["# Begin", "A."]
+
+
+async def test_elements_that_nobody_closes_cut_no_page_short(path: Path) -> None:
+    old = "<html>" + "".join(f"<p><a name={number}>A{number}.</p>" for number in range(900))
+    assert (await marked(old.encode(), path))[-1] == "A899."
+    assert await refusal(old.replace("<p>", "<div>" * 9).encode(), path) == "document_unreadable"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 async def test_chinese_text_is_read_in_any_encoding(encoding: str, path: Path) -> None:
     text = "第一章 散步\n\n他们走了很久，天下着雨。\n\n第二章 回家\n\n他们终于回家了。"
