@@ -13,6 +13,12 @@ EMOJI = (
 _TAGS = "b|i|u|s|em|strong|br|p|div|span|code|pre|ul|ol|li|h[1-6]|sub|sup|small|mark|del|ins|a|img|hr"
 
 
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+FIGURES = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
+"""Of figures above the line to those on it."""
+NOTE = rf"(?:(?<=[a-z]{{3}})(?<!sin|cos|tan|log)|(?<=[.,;:!?”’\"]))[{RAISED}]{{1,3}}(?![\w⁻⁺])"
+"""The figure of a note in Latin script, behind a word or a sentence; a power stands behind a short sign."""
+
 MARKS: tuple[Rule, ...] = (
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
     rule(r"`+", ""),

@@ -11,13 +11,13 @@ import structlog
 
 from gateway.text import chinese, english
 from gateway.text.lexicon import NO_LEXICON, Lexicon
-from gateway.text.marks import MARKS
+from gateway.text.marks import MARKS, RAISED
 from gateway.text.rules import apply
 from gateway.text.spoken import Edit, Spoken, is_ideogram, ranges_within
 from models.sentences import has_words
 
 logger = structlog.get_logger(__name__)
-_SENTENCE = re.compile(r".+?(?:[。！？\n]+|(?<![!?])[!?]+(?=\s|$)|$)|.+", re.DOTALL)
+_SENTENCE = re.compile(rf".+?(?:[。！？\n]+[{RAISED}]*|(?<![!?])[!?]+(?=\s|$)|$)|.+", re.DOTALL)
 _LATIN_WORD = re.compile(
     r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
 )

@@ -14,6 +14,26 @@ _GONE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\ufeff\ufffe\uffff\ud
 """Control characters, soft hyphens, and what is no character."""
 
 
+_RAISED = re.compile(r"[-−+]?\d{1,3}")
+_NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡§¶])[\])]?")
+_BASE = re.compile(r"(?:(?<!\d)\d{1,3}|(?<![^\W\d_])[^\W\d_]{1,2}|\((?:(?![^\W\d_]{3})[^()]){1,40}\))$")
+"""What has a power: a short number, a sign for a quantity or unit, or such in brackets."""
+_POWERS = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
+BASE_CHARACTERS = 42
+
+
+def raised(before: str, said: str, is_link: bool = False) -> str:
+    """What is read of `said`, which stands above the line after `before`: nothing of a note's figure, and a
+    power as a sign. All else is text, as in "5th". is_link: whether it leads somewhere.
+    """
+    figures = said.strip()
+    if is_link and _NOTE.fullmatch(figures):
+        return ""
+    if not _RAISED.fullmatch(figures):
+        return said
+    return figures.translate(_POWERS) if _BASE.search(before[-BASE_CHARACTERS:]) else ""
+
+
 @dataclass
 class Text:
     """Takes what is found, up to `most_characters`."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from lxml import etree
 from plain_text import decoded, encoding_of
 from refusal import Refusal
-from text import Text
+from text import BASE_CHARACTERS, Text, raised
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = {
@@ -110,6 +110,8 @@ class Page:
         self._chapter = chapter
         self._pieces: list[str] = []
         self._levels: list[int] = []
+        self._raised: list[int] = []
+        """How many pieces there were before each `sup` that is open."""
         self._verbatim = 0
 
     def read(self, root: etree._Element) -> str | None:
@@ -147,6 +149,8 @@ class Page:
             self._pieces.append("\n")
         elif name == "pre":
             self._verbatim += 1
+        elif name == "sup":
+            self._raised.append(len(self._pieces))
         elif name in _CELLS and "".join(self._pieces).strip():
             self._pieces.append(", ")
         if name:
@@ -160,6 +164,15 @@ class Page:
             self._levels.pop()
         elif name == "pre":
             self._verbatim -= 1
+        elif name == "sup":
+            self._lower(self._raised.pop(), element)
+
+    def _lower(self, start: int, element: etree._Element) -> None:
+        """What stood above the line since so many pieces."""
+        said = "".join(self._pieces[start:])
+        if len(said) <= BASE_CHARACTERS:
+            before = "".join(self._pieces[max(0, start - BASE_CHARACTERS) : start])
+            self._pieces[start:] = [raised(before, said, _is_link(element))]
 
     def _say(self, words: str | None) -> None:
         if words:
@@ -170,6 +183,11 @@ class Page:
         if self._text.add("".join(self._pieces), level, self._chapter):
             self._chapter = None
         self._pieces.clear()
+
+
+def _is_link(element: etree._Element) -> bool:
+    """Whether there is one right around it, or in it."""
+    return any(local_name(each) == "a" and each.get("href") for each in (element.getparent(), *element))
 
 
 def _is_silent(element: etree._Element) -> bool:

@@ -13,13 +13,15 @@ from docx.oxml.ns import qn
 from docx.text.paragraph import Paragraph
 from lxml import etree
 from refusal import Refusal
-from text import Text
+from text import Text, raised
 
 MAIN_PART = "word/document.xml"
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _SILENT_STYLE = re.compile(r"toc( heading| ?\d)|table of (figures|authorities)|header|footer", re.IGNORECASE)
 _BREAKS = {qn("w:tab"): " ", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-_TEXT, _BOX = qn("w:t"), qn("w:txbxContent")
+_TEXT, _BOX, _MOVED = qn("w:t"), qn("w:txbxContent"), qn("w:moveFrom")
+_RUN, _PROPERTIES, _HIDDEN, _HEIGHT = qn("w:r"), qn("w:rPr"), qn("w:vanish"), qn("w:vertAlign")
+_VALUE, _OFF = qn("w:val"), ("0", "false", "off")
 _MOST_STYLES = 10
 """That are based on each other."""
 
@@ -74,9 +76,20 @@ def _level(paragraph: Paragraph) -> int | None:
 
 
 def _words(paragraph: etree._Element) -> str:
-    """Its text as it is shown, insertions included; without that of boxes in it."""
-    pieces = []
+    """Its text as it is shown with all changes made; without that of boxes in it."""
+    words = ""
     for element in paragraph.iter(_TEXT, *_BREAKS):
-        if not any(parent.tag == _BOX for parent in element.iterancestors()):
-            pieces.append(_BREAKS.get(element.tag, element.text or ""))
-    return "".join(pieces)
+        if any(parent.tag in (_BOX, _MOVED) for parent in element.iterancestors()):
+            continue
+        said = _BREAKS.get(element.tag, element.text or "")
+        properties = _properties(element)
+        if properties.get(_HIDDEN, "0") in _OFF:
+            words += raised(words, said) if properties.get(_HEIGHT) == "superscript" else said
+    return words
+
+
+def _properties(element: etree._Element) -> dict[str, str]:
+    """Those of the run that it is in: name -> value; "true" where none is said."""
+    run = element.getparent()
+    found = run.find(_PROPERTIES) if run is not None and run.tag == _RUN else None
+    return {each.tag: each.get(_VALUE, "true") for each in ([] if found is None else found)}

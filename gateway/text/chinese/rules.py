@@ -8,6 +8,7 @@ from decimal import Decimal
 from gateway.text.addresses import address_rules
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.english.numbers import roman
+from gateway.text.marks import FIGURES, NOTE, RAISED
 from gateway.text.rules import Rule, rule
 
 _SIGNS = {
@@ -128,6 +129,12 @@ def _operator(match: re.Match[str]) -> str:
     return _OPERATORS[match["say"].strip()]
 
 
+def _power(match: re.Match[str]) -> str:
+    power = match["say"].lstrip("^").translate(FIGURES).lstrip("+")
+    minus = "负" if power.startswith("-") else ""
+    return {"2": "的平方", "3": "的立方"}.get(power) or f"的{minus}{number(power.lstrip('-'))}次方"
+
+
 _HAN = "\u3400-\u9fff"
 _OPERAND = r"(?<=[0-9A-Za-zπ²³)])"
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
@@ -207,8 +214,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"±\s?(?=\d)", "正负"),
     rule(r"√\s?(?=\d)", "根号"),
     rule(r"π", "派"),
-    rule(r"(?<=[\w)])²", "的平方"),
-    rule(r"(?<=[\w)])³", "的立方"),
+    rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
+    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(rf"(?<![\d\w])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
     rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√(])", _operator),
     rule(r"(?<=[0-9A-Za-z])(?P<say>\s?<\s?)(?=[0-9A-Za-z])", "小于"),

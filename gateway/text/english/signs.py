@@ -6,13 +6,14 @@ import re
 
 from gateway.text.english.numbers import cardinal, digits, fraction, number, ordinal
 from gateway.text.english.quantities import NUMBER
+from gateway.text.marks import FIGURES, NOTE, RAISED
 from gateway.text.rules import Rule, rule
 
 _VULGAR = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
     "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8), "⅒": (1, 10),
 }  # fmt: skip
-_POWERS = {"²": " squared", "³": " cubed", "^2": " squared", "^3": " cubed"}
+_POWERS = {"2": " squared", "3": " cubed"}
 _COMPARISONS = {
     "==": " equals ", "===": " equals ", "!=": " is not equal to ", "+=": " plus equals ",
     "-=": " minus equals ",
@@ -76,11 +77,8 @@ def _spaced_dash(match: re.Match[str]) -> str:
 
 
 def _power(match: re.Match[str]) -> str:
-    return _POWERS[match["say"]]
-
-
-def _to_the(match: re.Match[str]) -> str:
-    return f" to the power of {number(match[1])}"
+    power = match["say"].lstrip("^").translate(FIGURES)
+    return _POWERS.get(power) or f" to the power of {number(power)}"
 
 
 def _ordinal(match: re.Match[str]) -> str:
@@ -129,8 +127,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
     rule(r"(?<!\w)[~≈](?=\s?[$€£]?\d)", "about "),
-    rule(r"(?<=[\w)])(?P<say>[²³]|\^[23](?!\d))", _power),
-    rule(r"(?<=[\w)])\^(-?\d+)", _to_the),
+    rule(NOTE, ""),
+    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)[kK](?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _thousands),

@@ -59,6 +59,14 @@ def word(*paragraphs: tuple[str, int]) -> bytes:
     return whole.getvalue()
 
 
+def word_with(paragraph: str) -> bytes:
+    """One paragraph, as XML."""
+    with zipfile.ZipFile(io.BytesIO(word())) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    body = files["word/document.xml"].replace(b"<w:body>", f"<w:body><w:p>{paragraph}</w:p>".encode())
+    return zipped({**files, "word/document.xml": body})
+
+
 def pdf(*pages: Sequence[tuple[str, int, int]], trailer: str = "") -> bytes:
     """Each page's lines: text, size of the font, height above the page's lower edge."""
     kids = " ".join(f"{10 + 2 * number} 0 R" for number in range(len(pages)))

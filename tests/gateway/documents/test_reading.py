@@ -11,7 +11,7 @@ import pytest
 
 from gateway.documents.reading import Document, Documents
 from gateway.errors import ApiError
-from tests.gateway.documents.files import CONTAINER, LOCKED, epub, page, pdf, word, zipped
+from tests.gateway.documents.files import CONTAINER, LOCKED, epub, page, pdf, word, word_with, zipped
 
 MOST_CHARACTERS = 20_000
 WALK = ["# One", "They walked. It rained.", "# Two", "They came home."]
@@ -89,6 +89,31 @@ async def test_names_in_the_contents_that_the_pages_lack_are_said(path: Path) ->
     pages = {"1.xhtml": page("<p>A.</p>"), "2.xhtml": page("<p>B.</p><p id='x'>C.</p>")}
     book = epub(pages, [("Begin", "1.xhtml"), ("End", "2.xhtml#x")])
     assert await marked(book, path) == ["# Begin", "A.", "B.", "# End", "C."]
+
+
+async def test_figures_of_notes_are_left_out_and_powers_stay(path: Path) -> None:
+    html = (
+        "<p>Paris<sup><a href='#n1'>[1]</a></sup> is<a href='#n2'><sup>b</sup></a> old.<sup>3</sup> In"
+        " 1999<sup>4</sup> it had 2&middot;10<sup>6</sup> people on 105 km<sup>2</sup>, the 5<sup>th</sup> of"
+        " x<sup>-1</sup>."
+    )
+    said = "Paris is old. In 1999 it had 2·10⁶ people on 105 km², the 5th of x⁻¹."
+    assert await marked(html.encode(), path) == [said]
+
+
+async def test_word_files_are_read_with_all_changes_made(path: Path) -> None:
+    def run(text: str, properties: str = "") -> str:
+        return f"<w:r><w:rPr>{properties}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
+
+    raised, hidden = "<w:vertAlign w:val='superscript'/>", "<w:vanish/>"
+    body = (
+        f"<w:moveFrom w:id='1'>{run('Moved. ')}</w:moveFrom><w:ins w:id='2'>{run('New. ')}</w:ins>"
+        f"<w:del w:id='3'><w:r><w:delText>Old. </w:delText></w:r></w:del>{run('Secret. ', hidden)}"
+        f"{run('10')}{run('6', raised)}{run(' cells.')}{run('7', raised)}{run(' ')}"
+        f"<w:moveTo w:id='4'>{run('Moved.')}</w:moveTo>"
+    )
+    file = word_with(body)
+    assert await marked(file, path) == ["New. 10⁶ cells. Moved."]
 
 
 BROKEN = {
