@@ -106,15 +106,19 @@ class EngineLoop:
             self._lost = error
             self._changed.notify()
 
-    def close(self) -> None:
-        """Stops after the current step and waits for it; open streams raise EngineError. Twice is a no-op."""
+    def close(self, limit_seconds: float | None = None) -> bool:
+        """Stops after the current step and waits for it; open streams raise EngineError. Twice is a no-op.
+
+        limit_seconds: to wait at most. False when the step goes on.
+        """
         with self._changed:
             self._closing = True
             self._changed.notify()
         if self._thread.ident is None:
             self._end_all()
         else:
-            self._thread.join()
+            self._thread.join(limit_seconds)
+        return not self._thread.is_alive()
 
     def submit(self, request: Any) -> OutputStream:
         """Hands a request over and returns its stream at once; safe from any thread.

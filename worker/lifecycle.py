@@ -43,6 +43,8 @@ from worker.settings import WorkerSettings
 logger = structlog.get_logger(__name__)
 
 _description: TypeAdapter[AnyModel] = TypeAdapter(AnyModel)
+_CLOSE_SECONDS = 0.5
+"""Between two looks at whether the engine hangs that is to stop."""
 
 
 def _call_later(delay_seconds: float, callback: Callable[[], None]) -> object:
@@ -273,9 +275,10 @@ class Worker:
         """Stop the engine thread, then free the device. A thread that loads or hangs is left to itself."""
         self._closed = True
         self.adapters.close()
-        serving = self._serving
-        if serving is not None and not self._hangs:
-            await asyncio.to_thread(serving.loop.close)
+        serving, ended = self._serving, False
+        while serving is not None and not ended and not self._hangs:
+            ended = await asyncio.to_thread(serving.loop.close, _CLOSE_SECONDS)
+        if ended:
             await asyncio.to_thread(serving.engine.close)
         logger.info("closed", requests=self.counters.requests, errors=self.counters.errors)
 

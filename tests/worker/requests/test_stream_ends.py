@@ -181,6 +181,17 @@ async def test_a_supervised_worker_that_lost_its_engine_ends_to_be_started_again
         assert worker.terminate() == 1
 
 
+async def test_a_worker_that_is_told_to_end_while_its_engine_begins_to_hang_ends(
+    start_worker: StartWorker,
+) -> None:
+    worker = start_worker("faulty", slots=1, step_timeout_seconds=6, shutdown_seconds=0.1)
+    async with worker.wait_until_ready().connect() as websocket:
+        await Client(websocket).start(f"Please hang. {TEXT}", seed=2)
+        for _ in range(2):
+            await Client(websocket).receive_audio()
+        assert await asyncio.to_thread(worker.terminate) == 1
+
+
 async def test_any_mix_of_finishing_cancelling_and_leaving_leaves_no_slot_used(
     start_worker: StartWorker,
 ) -> None:
