@@ -198,23 +198,34 @@ def _claim(out: Path, recordings: list[Recording], options: FinetuneOptions) -> 
     what = asdict(options) | {"device": "", "threads": 0}
     what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    audio = hashlib.sha256("".join(map(_sum_of, (item.audio for item in recordings))).encode()).hexdigest()
     file = out / RUN_FILE
-    if _digest_of(file) == digest:
+    began = _began_with(file)
+    if began.get("digest") == digest and began.get("audio", audio) == audio:
         return
     if (file.parent / STATE).exists():
         raise OtherRunError(
             f"{out.name} holds a run with other recordings or options; choose another name, or remove it"
         )
-    told = {"digest": digest, "options": asdict(options)}
+    told = {"digest": digest, "audio": audio, "options": asdict(options)}
     write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
 
 
-def _digest_of(file: Path) -> str | None:
-    """Of what a run began with; None where there was none, or the file was cut, so that nobody knows."""
+def _began_with(file: Path) -> dict[str, Any]:
+    """What a run began with; nothing where there was none, or the file was cut, so that nobody knows."""
     try:
-        return json.loads(file.read_text()).get("digest")
+        return json.loads(file.read_text())
     except (FileNotFoundError, ValueError):
-        return None
+        return {}
+
+
+def _sum_of(recording: Path) -> str:
+    """Of what a file holds; of one that cannot be read it is told when all are examined."""
+    try:
+        with recording.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -56,6 +56,23 @@ def test_other_options_are_refused_in_the_journal_too(data: Path) -> None:
     assert begin(data, device="cpu", threads=1) == out
 
 
+def test_a_recording_that_was_made_again_is_another_one(data: Path) -> None:
+    learn(data)
+    (data / "1.wav").write_bytes(b"other")
+    with pytest.raises(OtherRunError):
+        begin(data)
+    (data / "1.wav").write_bytes(b"audio")
+    begin(data)
+
+
+def test_a_run_of_before_its_audio_was_noted_goes_on(data: Path) -> None:
+    file = learn(data) / "work" / "run.json"
+    began = json.loads(file.read_text())
+    del began["audio"]
+    file.write_text(json.dumps(began))
+    begin(data)
+
+
 def test_a_run_that_learnt_nothing_begins_anew_with_other_recordings_and_options(data: Path) -> None:
     began = json.loads((begin(data) / "work" / "run.json").read_text())
     (data / "1.txt").write_text("Hello again.")
