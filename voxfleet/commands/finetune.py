@@ -93,7 +93,7 @@ def finetune(
         fail(error, 2)
     try:
         ensure_present(device.value)
-        with stopped_by_signals() as stopped:
+        with alone_in(out / name), stopped_by_signals() as stopped:
             result = train(
                 data, out / name, options, tell, lambda text: normalise(text).text, lambda: bool(stopped)
             )
@@ -109,6 +109,21 @@ def finetune(
         f"{result.seconds_of_speech / 60:.1f} minutes of speech"
     )
     typer.echo(how_to_serve(result.directory, name, method))
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """No other training writes there; where one does, the command ends."""
+    from gateway.folder_lock import FolderLock
+
+    (work := folder / "work").mkdir(parents=True, exist_ok=True)
+    lock = FolderLock(work / "lock")
+    if not lock.acquire():
+        fail(f"{folder.name} is being trained by another process; wait until that has ended")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.errors import OptionsError
+from gateway.folder_lock import FolderLock
 from models.voxcpm.finetuning.run import Finetuned
 from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write
@@ -71,6 +72,19 @@ def test_what_cannot_be_done_is_said(
     assert result.exit_code == status and reason in result.stderr
 
 
+def test_a_folder_has_one_training_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was told to stop is still ending while the same command is given again."""
+    work = tmp_path / "anna" / "work"
+    work.mkdir(parents=True)
+    held = FolderLock(work / "lock")
+    assert held.acquire()
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", lambda *given: pytest.fail("began"))
+    command = ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1 and "anna is being trained by another process" in result.stderr
+    held.release()
+
+
 def test_an_option_that_does_not_go_with_the_base_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +92,7 @@ def test_an_option_that_does_not_go_with_the_base_is_said(
         raise OptionsError("rank is of adapters")
 
     monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", refused)
-    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna"])
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)])
     assert (result.exit_code, result.stderr) == (1, "error: rank is of adapters\n")
 
 
@@ -106,7 +120,7 @@ def test_who_stops_a_training_is_told_how_to_go_on_unless_it_was_over(
         return Finetuned(out, Standing(step=12, best_step=8), 40.0, over)
 
     monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", stopped)
-    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna"])
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)])
     assert result.exit_code == (0 if over else 130)
     assert ("stopped at step 12; the same command goes on" in result.stdout) is not over
     assert ("serve it with" in result.stdout) is over
