@@ -45,22 +45,46 @@ def _is_known(asked: Headers, file: Headers) -> bool:
     return since is not None and since >= parsedate(file["last-modified"])
 
 
+class _Beyond(Exception):
+    """One of the ranges that were asked for begins behind the end of the file."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+
+
 async def ranged(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Starlette's answer with a file, to whom a `Range` that is none means nothing (RFC 9110, section 14.2).
 
-    Raises ApiError 416 for one that the file does not have.
+    Of several ranges those are sent that the file has. Raises ApiError 416 where it has none of them.
     """
 
     async def checked(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 416:
-            error = ApiError(416, "range_not_satisfiable", "the file has no such bytes", param="Range")
-            error.headers = {"Content-Range": Headers(raw=message["headers"])["content-range"]}
-            raise error
+            told = Headers(raw=message["headers"])["content-range"]
+            raise _Beyond(int(told.removeprefix("bytes */")))
         await send(message)
 
-    if not _is_range(Headers(scope=scope).get("range", "")):
-        scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"range"]}
-    await app(scope, receive, checked)
+    asked = Headers(scope=scope).get("range", "")
+    try:
+        await app(_asking(scope, asked if _is_range(asked) else None), receive, checked)
+    except _Beyond as beyond:
+        within = [each for each in asked.partition("=")[2].split(",") if _begins_in(each, beyond.size_bytes)]
+        if not within:
+            error = ApiError(416, "range_not_satisfiable", "the file has no such bytes", param="Range")
+            error.headers = {"Content-Range": f"bytes */{beyond.size_bytes}"}
+            raise error from None
+        await app(_asking(scope, f"bytes={','.join(within)}"), receive, send)
+
+
+def _asking(scope: Scope, range: str | None) -> Scope:
+    """The same request with this `Range`, or none."""
+    others = [each for each in scope["headers"] if each[0] != b"range"]
+    return {**scope, "headers": [*others, (b"range", range.encode())] if range else others}
+
+
+def _begins_in(each: str, size_bytes: int) -> bool:
+    first, _, last = each.strip().partition("-")
+    return int(first) < size_bytes if first else size_bytes > 0 and int(last) > 0
 
 
 def _is_range(header: str) -> bool:

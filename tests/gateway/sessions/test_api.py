@@ -293,6 +293,9 @@ async def test_storage_is_the_administrators(clients: Clients) -> None:
     [
         ("bytes=0-0, 2-", 206, None),
         ("bytes=-5", 206, None),
+        ("bytes=0-1, 99999999-, -0", 206, None),
+        ("bytes=-0", 416, "range_not_satisfiable"),
+        ("bytes=99999999-, 99999999-99999999", 416, "range_not_satisfiable"),
         ("bytes=0-0,x", 200, None),
         ("bytes", 200, None),
         ("bytes=", 200, None),
@@ -317,6 +320,17 @@ async def test_a_range_that_is_none_is_ignored_and_one_that_is_not_there_refused
             assert check_error(answer, status_code)["code"] == code
             assert answer.headers["X-Request-Id"]
             assert answer.headers.get("Content-Range") == (f"bytes */{size}" if status_code == 416 else None)
+
+
+async def test_of_several_ranges_those_are_sent_that_the_file_has(clients: Clients) -> None:
+    session = await clients.record("10.0.0.1")
+    async with clients.at("10.0.0.1") as http:
+        for path in (f"/api/sessions/{session}/audio", "/static/css/admin-settings.css"):
+            whole = (await http.get(path)).content
+            one = await http.get(path, headers={"Range": "bytes=99999999-, 0-3"})
+            assert (one.content, one.headers["Content-Range"]) == (whole[:4], f"bytes 0-3/{len(whole)}")
+            two = await http.get(path, headers={"Range": "bytes=0-0,99999999-,-1"})
+            assert two.content.count(b"Content-Range: ") == 2
 
 
 async def test_who_has_a_recording_is_not_sent_it_again(clients: Clients) -> None:
