@@ -32,10 +32,18 @@ _VALIDATION_CODES = {
 }
 _LENGTH = re.compile(r"Value should have (at (?:least|most) \d+) item(s?) after validation, not \d+")
 """What pydantic says of a string whose characters were checked before its length."""
-LIST, NO_LIST = Tag("(list)"), Tag("(no list)")
+_BRANCHES: set[str] = set()
+
+
+def branch(name: str) -> Tag:
+    """One of the things that a field may be: what is wrong is told of the one that was given."""
+    _BRANCHES.add(name)
+    return Tag(name)
+
+
+LIST, NO_LIST = branch("(list)"), branch("(no list)")
 BY_LIST = Discriminator(lambda value: (LIST if isinstance(value, list) else NO_LIST).tag)
-"""Of a field that may be a list or something else: what is wrong is told of the one that was given."""
-_BRANCHES = (LIST.tag, NO_LIST.tag)
+"""Of a field that may be a list or something else."""
 
 
 class ApiError(HTTPException):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from pydantic import Discriminator, Field
 
-from gateway.errors import ApiError
+from gateway.errors import ApiError, branch
 from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
 from gateway.protocols.openai.sampling import SamplingFields, TokenCount, check_length
 from gateway.requests import Text
@@ -24,7 +24,23 @@ _UNSUPPORTED = {
 _DEFAULT_TOKENS = 16
 """Where a request says nothing, as OpenAI has it."""
 TokenIds = Annotated[list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=MAX_TOKENS)]
-Prompt = Text | TokenIds | list[Text] | list[TokenIds]
+_TEXT, _IDS, _TEXTS, _LISTS = map(branch, ("(text)", "(ids)", "(texts)", "(lists of ids)"))
+
+
+def _branch_of(prompt: Any) -> str:
+    if not isinstance(prompt, list):
+        return _TEXT.tag
+    first = prompt[0] if prompt else ""
+    return (_TEXTS if isinstance(first, str) else _LISTS if isinstance(first, list) else _IDS).tag
+
+
+Prompt = Annotated[
+    Annotated[Text, _TEXT]
+    | Annotated[TokenIds, _IDS]
+    | Annotated[list[Text], _TEXTS]
+    | Annotated[list[TokenIds], _LISTS],
+    Discriminator(_branch_of),
+]
 
 
 class CompletionRequest(SamplingFields):
