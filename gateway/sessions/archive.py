@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import read_timeline
+from gateway.sessions.storage.shape import DamagedSession
 
 _PIECE_BYTES = 1 << 18
 _ZIP64_BYTES = 1 << 31
@@ -59,7 +61,10 @@ def stream_zip(parts: Iterable[Part]) -> Iterator[bytes]:
 def _session(archive: zipfile.ZipFile, sink: _Sink, part: Part) -> Iterator[bytes]:
     folder = part.folder
     meta = {**(files.read_json(folder / files.META) or {}), **part.meta}
-    for name, value in ((files.META, meta), (files.TIMELINE, read_timeline(folder))):
+    told = {files.META: meta}
+    with contextlib.suppress(DamagedSession):  # its audio is there all the same
+        told[files.TIMELINE] = read_timeline(folder)
+    for name, value in told.items():
         entry = _entry(part.prefix + name, zipfile.ZIP_DEFLATED)
         archive.writestr(entry, json.dumps(value, ensure_ascii=False))
         yield sink.take()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,7 @@ from gateway.database import Session
 from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.sessions.storage import files
+from gateway.sessions.storage.shape import DamagedSession
 
 _MAX_KEY = 64
 KeyQuery = Annotated[str | None, Query(max_length=_MAX_KEY)]
@@ -82,3 +85,13 @@ def unknown_session() -> ApiError:
 def session_active(done: str) -> ApiError:
     """For what has to wait for the end of the session."""
     return ApiError(409, "session_active", f"a session that is being recorded cannot be {done}")
+
+
+@contextlib.contextmanager
+def damage_told() -> Iterator[None]:
+    """Raises ApiError for a session whose files cannot be read as they are."""
+    try:
+        yield
+    except DamagedSession:
+        message = "the files of this session are damaged; a download has its audio"
+        raise ApiError(409, "session_damaged", message, param="id") from None

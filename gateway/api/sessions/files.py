@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from gateway.api.permissions import refuse_cross_site
-from gateway.api.sessions.access import KeyQuery, folder_of, look_at, own, session_active
+from gateway.api.sessions.access import KeyQuery, damage_told, folder_of, look_at, own, session_active
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.word_files import check_form, words_response
 from gateway.audio.note import note_headers
@@ -86,7 +86,8 @@ async def get_words(
     check_form(form)
     if row.state == "active":
         raise session_active("downloaded")
-    found = await session_words(folder_of(gateway, row), gateway.aligner)
+    with damage_told():
+        found = await session_words(folder_of(gateway, row), gateway.aligner)
     return await words_response(found, stem_of(row), form, noted=gateway.settings.provenance_note)
 
 

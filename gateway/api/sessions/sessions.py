@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from gateway.api.permissions import check_admin, refuse_cross_site, require_admin
 from gateway.api.sessions.access import (
     KeyQuery,
+    damage_told,
     folder_of,
     look_at,
     own,
@@ -107,7 +108,8 @@ async def get_session(id: str, request: Request, gateway: GatewayDep, key: KeyQu
     """What it is, and its timeline."""
     row, owned = await look_at(id, request, gateway, key)
     session = describe(row, tenant_of(request, gateway, needed=False), may_share=owned)
-    body = await asyncio.to_thread(_session_body, folder_of(gateway, row), session)
+    with damage_told():
+        body = await asyncio.to_thread(_session_body, folder_of(gateway, row), session)
     return Response(body, media_type="application/json")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from gateway.disk import Disk
 from gateway.sessions.search import folded_text
 from gateway.sessions.storage import files, timeline, wav
+from gateway.sessions.storage.shape import DamagedSession, checked
 from gateway.sessions.storage.spoken import estimate_by_audio
 
 _CHECK_BYTES = 1 << 20
@@ -234,10 +235,16 @@ def _facts_of(folder: Path) -> Facts | None:
 
 
 def read_timeline(folder: Path) -> dict[str, Any]:
-    """The timeline of a session, also of one that is being recorded or was cut off. Raises OSError."""
-    if (found := files.read_json(folder / files.TIMELINE)) is not None:
-        return found
-    return timeline.build(files.read_lines(folder / files.JOURNAL))
+    """The timeline of a session, also of one that is being recorded or was cut off.
+
+    Raises OSError, and DamagedSession.
+    """
+    if (found := files.read_json(folder / files.TIMELINE)) is None:
+        try:
+            found = timeline.build(files.read_lines(folder / files.JOURNAL))
+        except (LookupError, TypeError, ValueError) as error:  # of a line that is none of ours
+            raise DamagedSession("the journal is damaged") from error
+    return checked(found)
 
 
 def reason_of(error: Exception) -> str:

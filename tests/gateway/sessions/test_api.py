@@ -322,6 +322,35 @@ async def test_a_range_that_is_none_is_ignored_and_one_that_is_not_there_refused
             assert answer.headers.get("Content-Range") == (f"bytes */{size}" if status_code == 416 else None)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("recording.json", "{}"),
+        ("recording.json", '{"utterances": [null]}'),
+        ("recording.jsonl", '{"type": "utterance", "text": "No number."}\n'),
+        ("recording.jsonl", '{"type": "session", "events": 1}\n'),
+    ],
+)
+async def test_one_whose_files_are_damaged_says_so_and_keeps_its_audio(
+    clients: Clients, name: str, content: str
+) -> None:
+    session = await clients.record("10.0.0.1")
+    folder = clients.gateway.recorder.folder / session
+    (folder / "recording.json").unlink()
+    (folder / name).write_text(content)
+    async with clients.at("10.0.0.1") as http:
+        for path in ("", "/words.srt"):
+            answer = await http.get(f"/api/sessions/{session}{path}")
+            assert check_error(answer, 409)["code"] == "session_damaged"
+        with zipfile.ZipFile(
+            io.BytesIO((await http.get(f"/api/sessions/{session}/download")).content)
+        ) as file:
+            assert [name for name in file.namelist() if name.endswith(".wav")]
+            assert "recording.json" not in file.namelist()
+        assert (await http.get(f"/api/sessions/{session}/audio")).is_success
+        assert (await http.delete(f"/api/sessions/{session}")).is_success
+
+
 async def test_of_several_ranges_those_are_sent_that_the_file_has(clients: Clients) -> None:
     session = await clients.record("10.0.0.1")
     async with clients.at("10.0.0.1") as http:

@@ -128,6 +128,7 @@ export default {
   "error.session_timeout": "The session reached the longest time that is allowed.",
   "error.session_stopping": "The session is ending and takes no more text.",
   "error.session_active": "The session is still being recorded.",
+  "error.session_damaged": "The files of this session are damaged. A download has what is left of its audio.",
   "error.unknown_session": "There is no such session. It may have been deleted.",
   "error.unknown_utterance": "There is no such utterance in this session.",
   "error.unknown_format": "There is no file of this kind.",

@@ -125,6 +125,7 @@ export default {
   "error.session_timeout": "会话已达到允许的最长时间。",
   "error.session_stopping": "会话正在结束，不再接受文本。",
   "error.session_active": "会话仍在录制。",
+  "error.session_damaged": "此会话的文件已损坏。下载包中含有剩余的音频。",
   "error.unknown_session": "没有这个会话，可能已被删除。",
   "error.unknown_utterance": "此会话中没有这个语句。",
   "error.unknown_format": "没有这种文件。",
