@@ -1,9 +1,9 @@
-"""Names of no voice that everybody may use, remembered for a moment: many clients name the same ones."""
+"""Names of no voice that a client sees, remembered for a moment: many ask for the same ones."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 _SECONDS = 2.0
 """After which a voice that another gateway made is found."""
@@ -15,13 +15,13 @@ class AbsentNames:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: dict[str, float] = {}
+        self._until: dict[Hashable, float] = {}
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: Hashable) -> bool:
         return self._until.get(name, 0.0) > self._clock()
 
-    def add(self, name: str) -> None:
-        """Nobody has it."""
+    def add(self, name: Hashable) -> None:
+        """There is none."""
         if len(self._until) >= _MOST_NAMES:
             self._until.clear()
         self._until[name] = self._clock() + _SECONDS

@@ -90,18 +90,20 @@ class Voices:
             raise ApiError(422, "ambiguous_voice", message, param="voice")
         return CustomSpeaker(agreed[0], self._latents) if agreed else Speaker(reference)
 
-    async def knows(self, reference: str) -> bool:
-        """Whether everybody may use a voice of that name; not while custom voices cannot be reached."""
+    async def knows(self, reference: str, tenant: str | None = None) -> bool:
+        """Whether everybody may use a voice of that name, or it is the tenant's own; not while custom voices
+        cannot be reached.
+        """
         if reference.casefold() in self._aliases or built_in_name(self._pool, reference) is not None:
             return True
-        if reference in self._absent:
+        if (reference, tenant) in self._absent:
             return False
         try:
-            found = await self._registry.find(reference, None)
+            found = await self._registry.find(reference, tenant)
         except ApiError:  # which is in the log
             return False
         if not found:
-            self._absent.add(reference)
+            self._absent.add((reference, tenant))
         return bool(found)
 
     # ------------------------------------------------------------------------------------------- the registry

@@ -50,11 +50,11 @@ def _language_code(language: Any) -> Any:
     return _LANGUAGES.get(language.strip().lower(), language) if isinstance(language, str) else language
 
 
-async def known_voice(gateway: Gateway, voice: str) -> str:
-    """The voice, or the default one for a name of OpenAI's that nobody gave here: some clients know no other
-    names.
+async def known_voice(gateway: Gateway, voice: str, tenant: str) -> str:
+    """The voice, or the default one for a name of OpenAI's that no voice has which the tenant sees: some
+    clients know no other names.
     """
-    if voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(voice):
+    if voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(voice, tenant):
         return "default"
     return voice
 

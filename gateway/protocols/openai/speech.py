@@ -37,7 +37,7 @@ async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway)
     check_limits(translated, gateway.settings, "input")
     if translated.adapter != order.adapter:
         adapter_is_in_model(request)
-    translated.voice = await known_voice(gateway, order.voice)
+    translated.voice = await known_voice(gateway, order.voice, gateway.callers.identify(request).tenant)
     if order.comes_whole:
         return await whole_clip(request, gateway, translated, OPENAI, order.ignored, text_field="input")
     framing = Events() if order.stream_format == "sse" else None

@@ -94,7 +94,7 @@ class Speaking(DialogueListener):
     async def _start(self, caller: Caller) -> Start:
         """Raises ApiError, before anything is written, where nobody could speak it."""
         gateway, options = self._gateway, self._options
-        voice = await known_voice(gateway, options.voice)
+        voice = await known_voice(gateway, options.voice, caller.tenant)
         named = named_model(options.model, served_models(gateway.pool))
         if named["model"] is None:
             named = {"model": options.model}

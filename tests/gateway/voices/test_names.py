@@ -74,17 +74,22 @@ def test_a_voice_of_one_s_own_comes_before_others_in_another_case(
     assert heard(ann, "MORGAN") == heard(bob, bobs)
 
 
-def test_names_of_other_services_mean_the_default_voice_until_everybody_may_use_one(
+def test_names_of_other_services_mean_the_default_voice_unless_one_sees_such_a_voice(
     ann: httpx.Client, bob: httpx.Client
 ) -> None:
-    def spoken(http: httpx.Client) -> bytes:
+    def asked(http: httpx.Client) -> httpx.Response:
         body = {"model": "tts-1", "input": "Hello.", "voice": "alloy", "seed": 1, "response_format": "pcm"}
-        response = http.post("/v1/audio/speech", json=body)
+        return http.post("/v1/audio/speech", json=body)
+
+    def spoken(http: httpx.Client) -> bytes:
+        response = asked(http)
         assert response.status_code == 200, response.text
         return response.content
 
-    default = spoken(bob)
+    default = spoken(ann)
+    assert spoken(bob) == default
     alloy = create(ann, "alloy")
-    assert spoken(ann) == spoken(bob) == default
+    assert spoken(bob) == default
+    assert check_error(asked(ann), 403)["code"] == "voice_without_consent"
     assert ann.patch(f"/api/voices/{alloy}", json=CONSENT).status_code == 200
     assert spoken(ann) == spoken(bob) != default
