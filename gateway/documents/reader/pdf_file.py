@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ctypes import byref, c_double
+from itertools import groupby
+from operator import itemgetter
 
 import pypdfium2
 import pypdfium2.raw as pdfium
-from pdf_lines import Line, Passage, passages
+from pdf_lines import LINE_HYPHENS, Line, Passage, passages
 from refusal import Refusal
-from text import Text, cleaned
+from text import Text, cleaned, raised
 
 MAX_PAGES = 5_000
 _DEEPEST = 2
 """Level of the outline to which entries are chapters."""
 _MOST_ENTRIES = 2_000
+_HIGH = frozenset("0123456789,-–−[]")
+_SMALL, _LIFTED = 0.85, 0.15
+"""Of what stands above a line: at most so large and at least so high, in sizes of the line's font."""
+_Piece = tuple[str, bool]
+"""A character, and whether it stands above the line."""
 _EMPTY = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n" \
     b"2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" \
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R" \
@@ -61,18 +68,19 @@ def _lines(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[Line]:
     except pypdfium2.PdfiumError:
         return
     try:
-        line: list[str] = []
-        first = last = 0
+        line: list[_Piece] = []
+        first = last = level = 0
         for index in range(characters.count_chars()):
             character = chr(pdfium.FPDFText_GetUnicode(characters, index))
-            if character in "\r\n":
-                if line:
-                    yield _line(characters, number, line, first, last)
-                line = []
-            elif line or not character.isspace():
+            if character not in "\r\n" and (line or not character.isspace()):
                 first = first if line else index
                 last = last if character.isspace() else index
-                line.append(character)
+                high = bool(line) and character in _HIGH and _is_high(characters, level, index)
+                level = level if high or character.isspace() else index
+                line.append((character, high))
+            if line and character in ("\r", "\n", *LINE_HYPHENS):
+                yield _line(characters, number, line, first, last)
+                line = []
         if line:
             yield _line(characters, number, line, first, last)
     finally:
@@ -80,13 +88,30 @@ def _lines(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[Line]:
         page.close()
 
 
-def _line(characters: pypdfium2.PdfTextPage, page: int, pieces: list[str], first: int, last: int) -> Line:
-    x, baseline = c_double(), c_double()
-    pdfium.FPDFText_GetCharOrigin(characters, first, byref(x), byref(baseline))
+def _line(characters: pypdfium2.PdfTextPage, page: int, pieces: list[_Piece], first: int, last: int) -> Line:
+    left, baseline = _origin(characters, first)
     _, _, right, _ = characters.get_charbox(last)
     size = pdfium.FPDFText_GetFontSize(characters, first)
-    whole = "".join(pieces).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return Line(whole.rstrip(), page, x.value, right, baseline.value, size)
+    whole = ""
+    for high, run in groupby(pieces, key=itemgetter(1)):
+        said = "".join(character for character, _ in run)
+        whole += raised(whole, said) if high else said
+    whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return Line(whole.rstrip(), page, left, right, baseline, size)
+
+
+def _is_high(characters: pypdfium2.PdfTextPage, level: int, index: int) -> bool:
+    """Whether a character is smaller and higher than the one at `level`, the last that stands on the line."""
+    size = pdfium.FPDFText_GetFontSize(characters, level)
+    if pdfium.FPDFText_GetFontSize(characters, index) > _SMALL * size:
+        return False
+    return _origin(characters, index)[1] - _origin(characters, level)[1] > _LIFTED * size
+
+
+def _origin(characters: pypdfium2.PdfTextPage, index: int) -> tuple[float, float]:
+    x, y = c_double(), c_double()
+    pdfium.FPDFText_GetCharOrigin(characters, index, byref(x), byref(y))
+    return x.value, y.value
 
 
 def _outline(pdf: pypdfium2.PdfDocument) -> dict[int, list[str]]:

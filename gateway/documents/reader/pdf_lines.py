@@ -18,9 +18,19 @@ _WIDE_GAP, _INDENT, _SHORT = 1.4, 0.7, 0.85
 """Of a paragraph's end: in usual distances of lines, in sizes of the font, of the widest line."""
 _LEAST_REPEATS = 3
 """Pages in a row with a line that belongs to the page, and not to the text."""
+_MOST_MARGIN_LINES = 3
+"""Of a head or foot."""
+_RANGE = re.compile(r"\d[-–]$")
+_MARGIN_STEP = 2.0
+"""Sizes of the font between two lines of a head or foot, at most."""
+_PAGE_NUMBER = re.compile(r"\W*(?:page |p\. ?|第 ?)?#(?: ?(?:of|/) ?#)?(?: ?页)?\W*")
+"""As `_pattern` has it, with or without how many there are."""
 _SENTENCE_END = tuple(".!?…:;。！？：；\"'”’»)」』）")
-_HYPHENS = ("\u00ad", "\u0002", "\ufffe")
-_HYPHENATED = re.compile(r"[^\W\d_]-$")
+LINE_HYPHENS = ("\u0002", "\ufffe")
+"""What PDFium says for a hyphen at the end of a line."""
+_SOFT_HYPHEN = "\u00ad"
+_HYPHENATED = re.compile(r"[^\W\d_]{2}-$")
+"""A word's first part; "X-" and "1914-" are none."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,8 @@ def _parts(before: Line, line: Line, page: _Geometry, levels: dict[float, int]) 
     """Whether a paragraph ends between two lines."""
     if levels.get(round(before.size, 1)) != levels.get(round(line.size, 1)):
         return True
+    if before.text.endswith(LINE_HYPHENS):
+        return False
     ended = before.text.endswith(_SENTENCE_END)
     if before.page != line.page:
         return ended and (line.left - page.left > _INDENT * line.size or line.text[:1].isupper())
@@ -99,44 +111,66 @@ def _parts(before: Line, line: Line, page: _Geometry, levels: dict[float, int]) 
 def _passage(lines: list[Line], levels: dict[float, int]) -> Passage:
     text = ""
     for line in lines:
-        if text.endswith(_HYPHENS):
-            text = text.rstrip("".join(_HYPHENS)) + line.text
-        elif _HYPHENATED.search(text) and line.text[:1].islower():
+        ended = text.endswith(LINE_HYPHENS)
+        text = f"{text[:-1]}-" if ended else text
+        if text.endswith(_SOFT_HYPHEN) or (_HYPHENATED.search(text) and line.text[:1].islower()):
             text = text[:-1] + line.text
+        elif ended or (_RANGE.search(text) and line.text[:1].isdecimal()):
+            text += line.text
         else:
             text = joined([text, line.text])
     level = levels.get(round(lines[0].size, 1), 0) if len(text) <= _LONGEST_HEADING else 0
     return Passage(text, lines[0].page, level)
 
 
-def _without_margins(pages: Sequence[Sequence[Line]], body: float) -> Iterator[list[Line]]:
+def _without_margins(pages: Sequence[Sequence[Line]], body: float) -> list[list[Line]]:
     """The lines of each page but those at its edges that pages nearby have too, whatever their figures."""
-    seen: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for number, lines in enumerate(pages):
-        for edge, line in _edges(lines):
-            seen[edge, _pattern(line)].append(number)
-    repeated = {key for key, numbers in seen.items() if _in_a_row(numbers)}
-    for lines in pages:
-        dropped = {
-            id(line)
-            for edge, line in _edges(lines)
-            if (edge, _pattern(line)) in repeated and line.size < _HEADING_SIZE * body
-        }
-        yield [line for line in lines if id(line) not in dropped]
+    left = [list(lines) for lines in pages]
+    outer: dict[tuple[int, int], Line] | None = None
+    for _ in range(_MOST_MARGIN_LINES):
+        outer = _margins([list(_edges(lines, outer)) for lines in left], body)
+        dropped = set(map(id, outer.values()))
+        left = [[line for line in lines if id(line) not in dropped] for lines in left]
+    return left
 
 
-def _edges(lines: Sequence[Line]) -> list[tuple[int, Line]]:
-    """The highest and the lowest line."""
+def _margins(pages: Sequence[Sequence[tuple[int, Line]]], body: float) -> dict[tuple[int, int], Line]:
+    """Those of the lines at the edges that belong to the page, by page and edge."""
+    seen: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    for edge, line in (each for lines in pages for each in lines):
+        seen[edge, _pattern(line)].append(line)
+    return {
+        (line.page, edge): line
+        for (edge, pattern), lines in seen.items()
+        if _in_a_row(lines) or (_PAGE_NUMBER.fullmatch(pattern) and _count_up(lines))
+        for line in lines
+        if line.size < _HEADING_SIZE * body
+    }
+
+
+def _edges(lines: Sequence[Line], outer: dict[tuple[int, int], Line] | None) -> Iterator[tuple[int, Line]]:
+    """The highest and the lowest line; with `outer`, where that is the next one to what was there."""
     if len(lines) < 2:
-        return []
-    return [(0, max(lines, key=lambda line: line.baseline)), (1, min(lines, key=lambda line: line.baseline))]
+        return
+    for edge, choose in enumerate((max, min)):
+        line = choose(lines, key=lambda line: line.baseline)
+        beside = line if outer is None else outer.get((line.page, edge))
+        if beside is not None and abs(beside.baseline - line.baseline) <= _MARGIN_STEP * line.size:
+            yield edge, line
 
 
 def _pattern(line: Line) -> str:
     return re.sub(r"\d+|\b[ivxl]+\b", "#", line.text.casefold())
 
 
-def _in_a_row(pages: list[int]) -> bool:
+def _in_a_row(lines: Sequence[Line]) -> bool:
     """Whether most of them are next to, or one page from, another: left and right pages may differ."""
-    near = sum(later - earlier <= 2 for earlier, later in pairwise(pages))
-    return near + 1 >= _LEAST_REPEATS and near >= len(pages) // 2
+    near = sum(later.page - earlier.page <= 2 for earlier, later in pairwise(lines))
+    return near + 1 >= _LEAST_REPEATS and near >= len(lines) // 2
+
+
+def _count_up(lines: Sequence[Line]) -> bool:
+    """Whether their figures grow as the pages do: so do page numbers, even of two pages."""
+    figures = [(line.page, re.search(r"\d{1,9}", line.text)) for line in lines]
+    starts = [int(found[0]) - page if found else None for page, found in figures]
+    return len(lines) > 1 and None not in starts and len(set(starts)) == 1

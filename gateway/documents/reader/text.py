@@ -15,6 +15,7 @@ _GONE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\ufeff\ufffe\uffff\ud
 
 
 _RAISED = re.compile(r"[-−+]?\d{1,3}")
+_NOTES = re.compile(r"\[\d{1,3}\]|[\[(]?\d{1,3}(?: ?[,–-] ?\d{1,3})+[\])]?")
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z*†‡§¶])[\])]?")
 _BASE = re.compile(r"(?:(?<!\d)\d{1,3}|(?<![^\W\d_])[^\W\d_]{1,2}|\((?:(?![^\W\d_]{3})[^()]){1,40}\))$")
 """What has a power: a short number, a sign for a quantity or unit, or such in brackets."""
@@ -27,7 +28,7 @@ def raised(before: str, said: str, is_link: bool = False) -> str:
     power as a sign. All else is text, as in "5th". is_link: whether it leads somewhere.
     """
     figures = said.strip()
-    if is_link and _NOTE.fullmatch(figures):
+    if _NOTES.fullmatch(figures) or (is_link and _NOTE.fullmatch(figures)):
         return ""
     if not _RAISED.fullmatch(figures):
         return said

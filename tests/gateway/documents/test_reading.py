@@ -173,6 +173,35 @@ async def test_pdf_lines_are_joined_and_page_numbers_dropped(path: Path) -> None
     assert "Head" not in text and "\n3" not in text
 
 
+async def test_heads_and_feet_of_several_lines_and_numbers_of_two_pages_are_dropped(path: Path) -> None:
+    words = ["one", "two", "three", "four"]
+    pages = [
+        [("The Walk", 9, 780), (f"Chapter {n}", 9, 768), (f"They went on for {word} long day and", 12, 700),
+         (f"{word} night with inter-", 12, 686), ("Confidential", 9, 34), (f"Page {n} of 4", 9, 22)]
+        for n, word in enumerate(words, 1)
+    ]  # fmt: skip
+    said = " ".join(f"They went on for {word} long day and {word} night with inter-" for word in words)
+    assert await marked(pdf(*pages), path) == [said.replace("- T", "-T").removesuffix("-")]
+    two = [[("They walked", 12, 700), ("and inter-", 12, 686), ("7", 12, 20)],
+           [("rupted it", 12, 700), ("to rest.", 12, 686), ("8", 12, 20)]]  # fmt: skip
+    assert await marked(pdf(*two), path) == ["They walked and interrupted it to rest."]
+
+
+async def test_hyphens_that_no_line_end_made_stay(path: Path) -> None:
+    lines = ["Jean-", "Paul of 1914-", "1918 had an X-", "ray and Covid-", "19 and was self-", "assured."]
+    page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines)]
+    said = "Jean-Paul of 1914-1918 had an X-ray and Covid-19 and was selfassured."
+    assert await marked(pdf(page), path) == [said]
+
+
+async def test_pdf_has_powers_and_figures_of_notes_above_the_line(path: Path) -> None:
+    high = "/F 7 Tf 5 Ts ({}) Tj /F 12 Tf 0 Ts ("
+    notes, power = (high.format("1,2"), high.format("3")), high.format("6")
+    line = f"It ended.) Tj {notes[0]} They) Tj {notes[1]} were 10) Tj {power} on 5."
+    content = pdf([(line, 12, 700), ("And 12 more.", 12, 686)])
+    assert await marked(content, path) == ["It ended. They were 10⁶ on 5. And 12 more."]
+
+
 async def test_pages_without_text_are_told(path: Path) -> None:
     document = await read(pdf([("Words.", 12, 700)], [], []), path)
     assert document.warnings == ["2 pages have no text: pictures of text are not read"]
