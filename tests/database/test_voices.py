@@ -87,6 +87,9 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry
     assert {found.id for found in await registry.find("ANN", "key:eve")} == {first.id, second.id}
     assert [found.id for found in await registry.find("ANN", "key:ann")] == [first.id]
     assert await registry.find("anna", "key:ann") == []
+    elise = await registry.add(voice("Élise", "key:ann", agreed=False))
+    assert [found.id for found in await registry.find("ÉLISE", "key:ann")] == [elise.id]
+    assert await registry.find("ÉLISE", "key:bob") == []
 
 
 async def test_a_name_means_none_that_the_caller_does_not_see(registry: VoiceRegistry) -> None:
