@@ -23,6 +23,7 @@ import structlog
 from sqlalchemy import Connection, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.pool import NullPool
 
 logger = structlog.get_logger(__name__)
 
@@ -31,6 +32,8 @@ HEAD = "0011"
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _BUSY_SECONDS = 10
+_ANSWER_SECONDS = 20
+"""Of PostgreSQL to one statement. One that is cut off from the network answers no more, and says nothing."""
 _BUSY_PAUSE_SECONDS = 0.01
 _NO_FILE = (":memory:", "file:")
 _MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
@@ -59,15 +62,19 @@ class Database:
 
     async def open(self) -> None:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
-        options: dict[str, Any] = {"connect_args": {"timeout": _BUSY_SECONDS}} if self._is_sqlite else {}
-        self._engine = create_async_engine(self._url, pool_pre_ping=not self._is_sqlite, **options)
+        arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS}
+        if not self._is_sqlite:
+            arguments["command_timeout"] = _ANSWER_SECONDS
+        self._engine = create_async_engine(
+            self._url, pool_pre_ping=not self._is_sqlite, connect_args=arguments
+        )
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         try:
             if self._is_sqlite and self._url.database:
                 await asyncio.to_thread(_make_file, Path(self._url.database))
                 await asyncio.to_thread(_begin_journal, self._url.database)
-            async with self._engine.begin() as connection:
+            async with self._for_migrations().begin() as connection:
                 await connection.run_sync(_migrate)
         except DatabaseError:
             await self.close()
@@ -78,6 +85,12 @@ class Database:
             shown = self._url.render_as_string(hide_password=True)
             raise DatabaseError(f"cannot use {shown}: {type(reason).__name__}: {reason}") from error
         self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
+
+    def _for_migrations(self) -> AsyncEngine:
+        """They may take long, and so may the wait for those of another gateway."""
+        if self._is_sqlite:
+            return self._engine
+        return create_async_engine(self._url, poolclass=NullPool, connect_args={"timeout": _BUSY_SECONDS})
 
     async def close(self) -> None:
         """Cut the connections."""

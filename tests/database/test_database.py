@@ -18,6 +18,8 @@ from sqlalchemy import Connection, select, text
 from gateway.database import Database, DatabaseError, Setting
 from gateway.database import connection as connection_module
 from gateway.database.tables import Base
+from gateway.database.transactions import FAILURES
+from tests.database.postgres import PostgresServer
 
 
 async def test_the_migrations_make_exactly_the_tables(database: Database) -> None:
@@ -109,6 +111,21 @@ async def test_an_unreachable_database_says_why_and_keeps_the_password() -> None
     with pytest.raises(DatabaseError) as caught:
         await database.open()
     assert "127.0.0.1" in str(caught.value) and "hunter2secret" not in str(caught.value)
+
+
+async def test_postgresql_that_answers_no_more_is_given_up(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "_ANSWER_SECONDS", 0.5)
+    database = Database(postgres.create_database())
+    await database.open()
+    async with asyncio.timeout(30):
+        with pytest.raises(FAILURES):
+            async with database.transaction() as rows:
+                await rows.execute(text("SELECT pg_sleep(60)"))
+        async with database.transaction() as rows:
+            assert (await rows.scalars(select(Setting))).all() == []
+    await database.close()
 
 
 async def test_a_database_of_a_later_version_is_left_alone(database_url: str) -> None:
