@@ -12,15 +12,18 @@ Tables are in `gateway/database/tables.py`, their migrations beside it.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import structlog
-from sqlalchemy import Connection, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, event, make_url, text
+from sqlalchemy import inspect as inspect_tables
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -55,18 +58,20 @@ class Database:
         backend = parsed.get_backend_name()
         if backend not in _DRIVERS:
             raise DatabaseError(f"no such kind of database: {backend}; sqlite and postgresql are known")
-        self._url = parsed.set(drivername=_DRIVERS[backend])
         self._is_sqlite = backend == "sqlite"
+        self._url = parsed.set(drivername=_DRIVERS[backend])
+        self._arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS}
+        if not self._is_sqlite:
+            self._url, given = _for_asyncpg(self._url)
+            self._arguments |= given
         self._engine: AsyncEngine | None = None
         self._sessions: async_sessionmaker[AsyncSession] | None = None
 
     async def open(self) -> None:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
-        arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS}
-        if not self._is_sqlite:
-            arguments["command_timeout"] = _ANSWER_SECONDS
+        patience = {} if self._is_sqlite else {"command_timeout": _ANSWER_SECONDS}
         self._engine = create_async_engine(
-            self._url, pool_pre_ping=not self._is_sqlite, connect_args=arguments
+            self._url, pool_pre_ping=not self._is_sqlite, connect_args=self._arguments | patience
         )
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -90,7 +95,7 @@ class Database:
         """They may take long, and so may the wait for those of another gateway."""
         if self._is_sqlite:
             return self._engine
-        return create_async_engine(self._url, poolclass=NullPool, connect_args={"timeout": _BUSY_SECONDS})
+        return create_async_engine(self._url, poolclass=NullPool, connect_args=self._arguments)
 
     async def close(self) -> None:
         """Cut the connections."""
@@ -122,6 +127,24 @@ class Database:
         else:
             if busy:
                 logger.warning("deleted text is still in the journal", reason="somebody reads it")
+
+
+def _for_asyncpg(url: URL) -> tuple[URL, dict[str, Any]]:
+    """The URL without parameters that SQLAlchemy does not hand over as asyncpg wants them, and these: numbers
+    such as `statement_cache_size`, and what libpq has, such as `sslmode`.
+    """
+    import asyncpg  # not for SQLite
+
+    known = inspect.signature(asyncpg.connect).parameters
+    arguments: dict[str, Any] = {}
+    libpq = {}
+    for name, value in url.query.items():
+        if name not in known and not name.startswith("prepared_statement_"):
+            libpq[name] = value
+        elif name in known and isinstance(known[name].default, int) and str(value).isdecimal():
+            arguments[name] = int(value)
+    rest = url.difference_update_query([*libpq, *arguments])
+    return rest, arguments | ({"dsn": f"postgresql://?{urlencode(libpq, doseq=True)}"} if libpq else {})
 
 
 def _make_file(path: Path) -> None:
@@ -169,7 +192,7 @@ def _migrate(connection: Connection) -> None:
 
 def _version(connection: Connection) -> str | None:
     """The migration that the tables are at; None for an empty database."""
-    if not inspect(connection).has_table("alembic_version"):
+    if not inspect_tables(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 

@@ -106,6 +106,26 @@ def test_a_wrong_url_is_refused(url: str) -> None:
         Database(url)
 
 
+@pytest.mark.parametrize(
+    "parameters", ["sslmode=prefer&application_name=voxfleet", "statement_cache_size=0", "ssl=disable"]
+)
+async def test_what_addresses_of_postgresql_say_besides_is_understood(
+    postgres: PostgresServer, parameters: str
+) -> None:
+    database = Database(f"{postgres.create_database()}?{parameters}")
+    await database.open()
+    async with database.transaction() as rows:
+        name = (await rows.execute(text("SHOW application_name"))).scalar()
+    assert name == ("voxfleet" if "voxfleet" in parameters else "")
+    await database.close()
+
+
+async def test_a_server_without_tls_is_refused_where_tls_is_asked_for(postgres: PostgresServer) -> None:
+    database = Database(f"{postgres.create_database()}?sslmode=require")
+    with pytest.raises(DatabaseError, match="SSL"):
+        await database.open()
+
+
 async def test_an_unreachable_database_says_why_and_keeps_the_password() -> None:
     database = Database("postgresql://user:hunter2secret@127.0.0.1:1/voxfleet")
     with pytest.raises(DatabaseError) as caught:
