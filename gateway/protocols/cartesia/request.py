@@ -75,7 +75,7 @@ class Generation(_Part):
     language: Language | None = None
     locale: Language | None = None
     generation_config: GenerationConfig | None = None
-    speed: Annotated[float | None, BeforeValidator(_speed), Field(ge=0.25, le=4)] = None
+    speed: Annotated[Annotated[float, Field(ge=0.25, le=4)] | None, BeforeValidator(_speed)] = None
     context_id: Annotated[Text, Field(max_length=256)] | None = None
     add_timestamps: bool | None = False
     keep_on: Annotated[bool | None, Field(alias="continue")] = False

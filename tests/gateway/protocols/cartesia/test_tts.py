@@ -104,6 +104,13 @@ async def test_files(fleet: GatewayProcess, output: dict[str, Any], subtype: str
     assert (info.samplerate, info.subtype) == (44100, subtype)
 
 
+async def test_what_is_null_is_as_if_it_was_left_out(fleet: GatewayProcess) -> None:
+    optional = ("model_id", "language", "locale", "generation_config", "speed", "context_id")
+    nothing = dict.fromkeys([*optional, "add_timestamps", "continue", "flush", "max_buffer_delay_ms"])
+    answer = await ask(fleet, **nothing)
+    assert answer.status_code == 200 and len(answer.content) / 2 / 24000 == await seconds_of_text(fleet)
+
+
 async def test_speed_by_a_number_or_by_a_word(fleet: GatewayProcess) -> None:
     usual = await seconds_of_text(fleet)
     for fields, speed in (
