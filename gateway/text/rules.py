@@ -22,8 +22,9 @@ class Rule:
 
     def edits(self, text: str) -> Iterable[Edit]:
         """What the rule makes of a text."""
-        group = "say" if "say" in self.pattern.groupindex else 0
+        named = "say" in self.pattern.groupindex
         for match in self.pattern.finditer(text):
+            group = "say" if named and match["say"] is not None else 0
             spoken = self.say(match)
             if spoken is not None:
                 yield Edit(match.start(group), match.end(group), spoken)

@@ -24,3 +24,55 @@ def said(written: str) -> str:
 @pytest.mark.parametrize("written", RAISED)
 def test_a_power_is_said_and_the_figure_of_a_note_is_not(written: str) -> None:
     assert said(written) == bare(RAISED[written])
+
+
+ENGLISH = {
+    "ISBN 978-0-306-40615-7.": "ISBN nine seven eight, zero, three zero six, four zero six one five, seven.",
+    "On 1-2-3, or 12-25-2024.": "On one, two, three, or December twenty-fifth, twenty twenty-four.",
+    "Call 1-800-FLOWERS.": "Call one eight hundred FLOWERS.",
+    "Card 4111 1111 1111 1111.": "Card four one one one, one one one one, one one one one, one one one one.",
+    "Send DE89 3704 0044 0532 0130 00.": "Send D E eight nine, three seven zero four, zero zero four four,"
+    " zero five three two, zero one three zero, zero zero.",
+    "Boston, MA 02108-1234": "Boston, MA zero two one zero eight, one two three four",
+    "At 10.0.0.1:8080.": "At ten dot zero dot zero dot one colon eight zero eight zero.",
+    "It was $.99, €1.234,56 or 20,50 EUR.": "It was ninety-nine cents, one thousand two hundred thirty-four"
+    " euros and fifty-six cents or twenty point five zero euros.",
+    "10 000 km, 1\u202f234 kg": "ten thousand kilometers, one thousand two hundred thirty-four kilograms",
+    "1/2 lb, 3/4 mi, 1 1/2 oz, ½ tsp, 2¼ km": "one half pound, three quarters of a mile, one and a half"
+    " ounces, one half teaspoon, two and a quarter kilometers",
+    "Add 3 tbsp. oil.": "Add three tablespoons oil.",
+    "$5/hr at 45°N": "five dollars per hour at forty-five degrees N",
+    "Jan 1–3, 2024 or May 5-7": "January first to third, twenty twenty-four or May fifth to seventh",
+    "5–7 May 2024": "the fifth to the seventh of May twenty twenty-four",
+    "Mon-Fri 9am": "Monday to Friday nine a m",
+    "Q1 2024, FY2025, the 90's": "Q one twenty twenty-four, FY twenty twenty-five, the nineties",
+    "§ 12 and §§ 3-5": "section twelve and sections three to five",
+    "Mr. & Mrs. Lee & Co., 5 J. & K.": "Mister and Missus Lee and Co., five J. and K.",
+    "1600 Pennsylvania Ave NW": "one thousand six hundred Pennsylvania Avenue NW",
+    "p<0.05, 3<5, <10, ≥ 3": "p is less than zero point zero five, three is less than five, less than ten,"
+    " greater than or equal to three",
+    "8½ x 11, Vol. II": "eight and a half by eleven, Volume two",
+}
+
+
+@pytest.mark.parametrize("written", ENGLISH)
+def test_what_people_write_in_english(written: str) -> None:
+    assert said(written) == bare(ENGLISH[written])
+
+
+CHINESE = {
+    "价格￥1,234.56元，$5-$10。": "价格一千二百三十四点五六元，五美元到十美元。",
+    "加2¼杯糖，½杯盐，0.5‰。": "加二又四分之一杯糖，二分之一杯盐，千分之零点五。",
+    "3号楼2单元。": "三号楼二单元。",
+    "身份证号110101199001011234。": "身份证号一一零一零一一九九零零一零一一二三四。",
+    "QQ：123456789。": "QQ：一二三四五六七八九。",
+    "订单20240305123456789。": "订单二零二四零三零五一二三四五六七八九。",
+    "书号是978-7-111-12345-6。": "书号是九七八七一一一一二三四五六。",
+    "①首先，⑫要求>5，<10。": "一首先，十二要求大于五，小于十。",
+    "地址为192.168.1.1:8080。": "地址为一九二点一六八点一点一冒号八零八零。",
+}
+
+
+@pytest.mark.parametrize("written", CHINESE)
+def test_what_people_write_in_chinese(written: str) -> None:
+    assert said(written) == bare(CHINESE[written])

@@ -98,6 +98,11 @@ def _fraction(match: re.Match[str]) -> str | None:
     return f"{cardinal(bottom)}分之{cardinal(top)}"
 
 
+def _vulgar(match: re.Match[str]) -> str:
+    whole = f"{cardinal(int(match['whole']))}又" if match["whole"] else ""
+    return whole + _VULGAR[match["part"]]
+
+
 def _unit(match: re.Match[str]) -> str:
     minus = "负" if match["minus"] else ""
     return f"{minus}{number(match['amount'])}{_UNITS[match['unit']]}"
@@ -149,8 +154,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)T(?=\d\d:)", ""),
     rule(r"(?<!\d)9/11(?!\d)", "九一一"),
     rule(
-        r"(?P<minus>[-−])?(?P<sign>(?:HK|US|NT|A|C|S)\$|[$€£¥￥₹₩₽])\s?"
-        rf"(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿|千|bn|[kKmMbB](?![A-Za-z]))?",
+        r"(?:(?<![\w)\]%])(?P<minus>[-−]))?(?P<sign>(?:HK|US|NT|A|C|S)\$|[$€£¥￥₹₩₽])\s?"
+        rf"(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿|千|bn|[kKmMbB](?![A-Za-z]))?元?",
         _money,
     ),
     rule(r"(?P<say>\+\d{1,3}[ -]?\d{2,4}(?:[ -]?\d{3,4}){1,3})(?!\d)", _say_phone),
@@ -161,7 +166,7 @@ RULES: tuple[Rule, ...] = (
         _say_phone,
     ),
     rule(
-        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ号|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
+        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
         _say_digits,
     ),
     rule(r"(?P<say>\d{3,4})(?=室|房间)", _say_digits),
@@ -169,9 +174,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[A-Z])(?P<say>\d{3,4})(?=航班|次列车|次|号列车)", _say_phone),
     rule(r"(?<=波音|空客)(?P<say>\d{3})", _say_digits),
     rule(
-        r"(?<![\d.])(?P<say>\d{1,3}(?:\.\d{1,3}){3})(?![\d.])",
-        lambda match: "点".join(digits(group) for group in match["say"].split(".")),
+        r"(?<![\d.])(?P<say>\d{1,3}(?:\.\d{1,3}){3}(?P<port>:\d{1,5})?)(?![\d.])",
+        lambda match: "".join({".": "点", ":": "冒号"}.get(sign) or digits(sign) for sign in match["say"]),
     ),
+    rule(r"(?<![A-Za-z\d.-])(?P<say>\d+(?:-\d+){2,})(?![A-Za-z\d.-])", _say_digits),
+    rule(r"(?<![A-Za-z\d.,-])(?P<say>\d{13,}(?<!000))(?![\d.,-])", _say_digits),
     rule(r"(?<![\d.])(?P<say>\d+(?:\.\d+){2,})(?![\d.]\d)", _version),
     rule(
         r"(?<![\d:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])(?<=\d\d)",
@@ -203,7 +210,10 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d./])(\d{1,3}(?:\.\d+)?)/(\d{1,4})(?![\d/.])",
         lambda match: f"{number(match[1])}斜杠{number(match[2])}" if "." in match[1] else _fraction(match),
     ),
-    rule(rf"[{''.join(_VULGAR)}]", lambda match: _VULGAR[match[0]]),
+    rule(rf"(?:(?<![\d.,/])(?P<whole>\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])", _vulgar),
+    rule(rf"({NUMBER})\s?‰", lambda match: f"千分之{number(match[1])}"),
+    rule(r"[①-⑳]", lambda match: cardinal(ord(match[0]) - ord("①") + 1)),
+    rule(r"(?<=[楼栋幢座])\s?(?P<say>\d{1,2})(?=单元)", _say_number),
     rule(rf"[{''.join(_ROMAN_SIGNS)}]", lambda match: cardinal(_ROMAN_SIGNS[match[0]])),
     rule(r"(?<=第)(?P<say>[IVXLC]+)(?![A-Za-z])", _roman),
     rule(
@@ -218,10 +228,11 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(rf"(?<![\d\w])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
     rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√(])", _operator),
+    rule(r"(?<![A-Za-z\d)<>=-])(?P<say>[<>])\s?(?=\d)", _operator),
     rule(r"(?<=[0-9A-Za-z])(?P<say>\s?<\s?)(?=[0-9A-Za-z])", "小于"),
     rule(r"(?<=\d)(?P<say>\s?[-−]\s?)(?=\d+(?:\.\d+)?\s?=)", "减"),
     rule(r"(?<=\d[%％℃])(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
-    rule(r"(?<=\d)(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
+    rule(r"(?<=\d)(?P<say>\s?[-–—~～]+\s?)(?=[$€£¥￥]?\d)", "到"),
     rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降]-)", ""),
     rule(r"(?<=[A-Za-z])-(?=\d)", ""),
     rule(r"(?<=[A-Za-z])\s?&\s?(?=[A-Za-z])", "和"),

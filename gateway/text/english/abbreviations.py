@@ -35,6 +35,8 @@ _BEFORE_NUMBER = {
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
     "tel": "telephone", "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
 }  # fmt: skip
+_TITLES = "Mr|Mrs|Ms|Dr|Prof"
+_SECTIONS = {"§": "section", "¶": "paragraph"}
 _COUNTED = (
     *(
         "Chapter",
@@ -135,7 +137,7 @@ _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w.])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
     rule(
-        rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s)",
+        rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s|\.?\s+(?:[NS][EW]?|[EW])\b)",
         lambda match: _after_name(match) if _follows_name(match) else None,
     ),
     rule(rf"(?<=\d[a-z]{{2}}\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?!\w)", _after_name),
@@ -155,7 +157,12 @@ RULES: tuple[Rule, ...] = (
             else _sequel(match)
         ),
     ),
-    rule(r"(?<=\w)\s?&\s?(?=\w)", " and "),
+    rule(rf"\b(?P<say>(?:{_TITLES})\.)(?=\s(?:&|and|or)\s(?:{_TITLES})\b)", _before_name),
+    rule(r"(?<=[\w.,)’”\"])\s?&\s?(?=[\w(“\"])", " and "),
+    rule(r"([§¶])\1\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]}s "),
+    rule(r"(?<![§¶])([§¶])\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]} "),
+    rule(r"\b(?P<say>(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.)(?=\s[IVXLC]+\b)", _before_number),
+    rule(r"\b(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.\s(?P<say>[IVXLC]+)\b", _number),
 )
 
 

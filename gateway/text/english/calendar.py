@@ -18,6 +18,7 @@ _WEEKDAYS = {
 }  # fmt: skip
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(sorted(_SHORT, key=len, reverse=True))})\b\.?)"
 _DAY = r"(?P<day>[12]\d|3[01]|0?[1-9])"
+_TO = r"\s?[-–—]\s?"
 _YEAR = r"(?P<year>[12]\d{3})"
 
 
@@ -53,6 +54,21 @@ def _month_first(match: re.Match[str]) -> str:
     day = ordinal(int(match["day"]))
     years = f", {year(int(match['year']))}" if match["year"] else ""
     return f"{_month_name(match['month'])} {day}{years}"
+
+
+def _days_of_month(match: re.Match[str]) -> str | None:
+    first, last = int(match["first"]), int(match["day"])
+    years = f"{',' if match['comma'] else ''} {year(int(match['year']))}" if match["year"] else ""
+    month = _month_name(match["month"])
+    if first >= last:
+        return None
+    if match.start("month") < match.start("first"):
+        return f"{month} {ordinal(first)} to {ordinal(last)}{years}"
+    return f"the {ordinal(first)} to the {ordinal(last)} of {month}{years}"
+
+
+def _weekdays(match: re.Match[str]) -> str:
+    return f"{_WEEKDAYS[match['from']]} to {_WEEKDAYS[match['until']]}"
 
 
 def _day_first(match: re.Match[str]) -> str:
@@ -136,11 +152,22 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w-])(?P<say>(?P<y>[12]\d{3})-(?P<m>\d{2})-(?P<d>\d{2}))(?=T\d\d:)", _iso),
     rule(r"(?<=\d-\d\d-\d\d)T(?=\d\d:)", "at"),
     rule(r"(?<![\w/])(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>[12]\d{3}|\d\d)(?![\w/])", _slashed),
+    rule(r"(?<![\w/-])(?P<m>\d{1,2})-(?P<d>\d{1,2})-(?P<y>[12]\d{3})(?![\w/-])", _slashed),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
         r"\b(?:[Oo]n|[Dd]ated|[Dd]ue|[Ss]ince|[Uu]ntil)\s"
         r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/])",
         _slashed,
+    ),
+    rule(
+        rf"\b{_MONTH}\s(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{_TO}{_DAY}(?:st|nd|rd|th)?"
+        rf"(?!\d|[-/.:]\d|\s?[ap]\.?m)(?:(?P<comma>,?)\s{_YEAR}\b)?",
+        _days_of_month,
+    ),
+    rule(
+        rf"(?<![\w.,:/-])(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{_TO}{_DAY}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b"
+        rf"(?:(?P<comma>,?)\s{_YEAR}\b)?",
+        _days_of_month,
     ),
     rule(
         rf"\b{_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
@@ -149,12 +176,16 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b(?P<the>[Tt]he\s)?{_DAY}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s{_YEAR}\b)?", _day_first),
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),
     rule(r"(?<![\w.])(?P<century>1[1-9]|20)(?P<tens>\d0)['’]?s\b", _decade),
-    rule(r"(?P<say>['’](?P<tens>[1-9]0)s(?P<century>))\b", _decade),
+    rule(r"(?P<say>['’](?P<tens>[1-9]0)['’]?s(?P<century>))\b", _decade),
+    rule(r"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)['’]s(?P<century>))\b", _decade),
+    rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
+    rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
     rule(
         rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
         _decade,
     ),
     rule(rf"\b(?P<say>(?:{'|'.join(_SHORT)})\b\.?)(?=\s\d)", lambda match: _month_name(match["say"])),
+    rule(rf"\b(?P<from>{_WEEKDAY})\.?{_TO}(?P<until>{_WEEKDAY})\b(?:\.(?=,|:|\s+[a-z\d]))?", _weekdays),
     rule(
         rf"\b(?P<say>(?:{_WEEKDAY})\b\.?)(?=,?\s(?:\d|{'|'.join(_SHORT)}))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],

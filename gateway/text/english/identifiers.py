@@ -15,6 +15,17 @@ def _phone(match: re.Match[str]) -> str:
     return f"plus {spoken}" if match["say"].startswith("+") else spoken
 
 
+def _chain(match: re.Match[str]) -> str:
+    """Groups with hyphens between them, of which none is a range: "978-0-306-40615-7", "1-2-3"."""
+    groups = match["say"].split("-")
+    short = all(len(group) < 3 and not group.startswith("0") for group in groups)
+    return ", ".join(cardinal(int(group)) if short else digits(group) for group in groups)
+
+
+def _grouped(match: re.Match[str]) -> str:
+    return ", ".join(_apart(group) for group in re.split("[ -]", match["say"]))
+
+
 def _group(group: str) -> str:
     return "eight hundred" if group == "800" else digits(group)
 
@@ -29,10 +40,11 @@ def _version(match: re.Match[str]) -> str:
 
 
 def _ip_address(match: re.Match[str]) -> str | None:
-    groups = match["say"].split(".")
+    groups = match["address"].split(".")
     if any(int(group) > 255 for group in groups):
         return None
-    return " dot ".join(digits(group) if len(group) == 3 else cardinal(int(group)) for group in groups)
+    port = f" colon {digits(match['port'])}" if match["port"] else ""
+    return " dot ".join(digits(group) if len(group) == 3 else cardinal(int(group)) for group in groups) + port
 
 
 def _digits(match: re.Match[str]) -> str:
@@ -61,18 +73,27 @@ def _product(match: re.Match[str]) -> str:
     return short_code(text) if len(text) < 5 else digits(text)
 
 
+_STATES = (
+    "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|"
+    "OH|OK|OR|PA|PR|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
+)
 _GAP = r"[ .\u00a0-]?"
 _CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
 RULES = (
+    rule(r"\b(?P<say>[A-Z]{2}\d{2}(?: \d{4}){3,7}(?: \d{1,4})?)\b", _grouped),
+    rule(r"(?<![\w.,$€£/-])(?P<say>\d{4}(?:[ -]\d{4}){3})(?![\w-]|[.,]\d)", _grouped),
     rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?!\w)", _phone),
     rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
     rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
     rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
+    rule(r"(?<![\w-])(?P<say>1-8\d\d-)(?=[A-Z]{2})", lambda match: f"one {_group(match['say'][2:5])} "),
+    rule(r"(?<![\w.,$€£/-])(?P<say>\d+(?:-\d+){2,})(?![\w-]|[.,]\d)", _chain),
+    rule(rf",\s(?:{_STATES})\s(?P<say>\d{{5}}(?:-\d{{4}})?)(?![\w-])", _grouped),
     rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
     rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
     rule(r"\b[Ee]xt\.?\s?(?P<say>\d{3,5})\b", _digits),
-    rule(r"(?<![\w.])(?P<say>\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _ip_address),
+    rule(r"(?<![\w.])(?P<address>\d{1,3}(?:\.\d{1,3}){3})(?::(?P<port>\d{1,5}))?(?![\w.]\d|\w)", _ip_address),
     rule(
         r"(?<![A-Za-z0-9.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -13,6 +15,8 @@ _ORDINALS = {
     "twelve": "twelfth",
 }  # fmt: skip
 _MOST_DIGITS = 18
+_SEPARATORS = re.compile(r"[,\s]")
+"""Of thousands."""
 
 
 def cardinal(number: int) -> str:
@@ -62,7 +66,7 @@ def digits(text: str) -> str:
 def number(text: str) -> str:
     """A number as it is written, with commas and a fraction: "1,234.50", "-3", "007"."""
     sign = "minus " if text[0] in "-−" else ""
-    whole, point, fraction = text.lstrip("-−+").replace(",", "").partition(".")
+    whole, point, fraction = _SEPARATORS.sub("", text.lstrip("-−+")).partition(".")
     if len(whole) > _MOST_DIGITS or (len(whole) > 1 and whole.startswith("0")):
         words = digits(whole)
     else:

@@ -7,7 +7,12 @@ import re
 from gateway.text.english.numbers import cardinal, number
 from gateway.text.rules import rule
 
-NUMBER = r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d+(?:\.\d+)?"
+NUMBER = (
+    r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3}| 000){1,6}(?![\w])(?:\.\d+)?|"
+    r"\d+(?:\.\d+)?"
+)
+_AMOUNT = rf"(?:\d{{1,3}}(?:\.\d{{3}}){{1,4}}|\d{{1,15}}),\d\d(?![\d,])|{NUMBER}"
+"""Of money, with a comma before the cents where that is the custom."""
 _SCALES = {
     "k": "thousand", "m": "million", "mn": "million", "mio": "million", "b": "billion", "bn": "billion",
     "t": "trillion", "tn": "trillion",
@@ -61,11 +66,15 @@ UNITS = {
     "MB/s": "megabyte per second", "GB/s": "gigabyte per second", "Mb/s": "megabit per second",
     "Gb/s": "gigabit per second", "g/L": "gram per liter", "mg/L": "milligram per liter",
     "kg/m³": "kilogram per cubic meter", "°C": "degree Celsius", "℃": "degree Celsius",
+    "tsp": "teaspoon", "tbsp": "tablespoon", "Tbsp": "tablespoon", "fl oz": "fluid ounce", "qt": "quart",
     "°F": "degree Fahrenheit", "℉": "degree Fahrenheit", "°": "degree", "º": "degree",
 }  # fmt: skip
+_PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb")}
 _UNCOUNTED = {"hertz", "kilohertz", "megahertz", "gigahertz", "P S I", "R P M", "F P S", "D P I"}
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
+_UNIT_END = r"(?![A-Za-z0-9²³'’])(?:\.(?=\s+[a-z]))?"
+"""With a full stop where the sentence goes on behind it."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 
 
@@ -87,19 +96,28 @@ def _money(match: re.Match[str]) -> str | None:
     one, many, coin, coins = _COINS[match["sign"]]
     land = _LANDS.get(match["land"] or "", "")
     sign = "minus " if match["minus"] else ""
-    whole, _, part = match["amount"].replace(",", "").partition(".")
+    amount = _as_english(match["amount"])
+    whole, _, part = amount.partition(".")
     scale = match["scale"]
     if len(whole) > 15:
         return None
     if scale:
-        return f"{sign}{number(match['amount'])} {_SCALES.get(scale.lower(), scale)} {land}{many}"
+        return f"{sign}{number(amount)} {_SCALES.get(scale.lower(), scale)} {land}{many}"
+    whole = whole or "0"
     units = f"{cardinal(int(whole))} {land}{one if int(whole) == 1 else many}"
     if not any(map(int, part)):
         return sign + units
     if coin is None or len(part) != 2:
-        return f"{sign}{number(match['amount'])} {land}{many}"
+        return f"{sign}{number(amount)} {land}{many}"
     rest = f"{cardinal(int(part))} {coin if int(part) == 1 else coins}"
     return sign + (f"{units} and {rest}" if int(whole) else rest)
+
+
+def _as_english(amount: str) -> str:
+    """An amount without separators of thousands, and with a point: "1.234,56" as "1234.56"."""
+    if amount[-3:-2] == ",":
+        amount = amount.replace(".", "").replace(",", ".")
+    return re.sub(r"[,\s]", "", amount)
 
 
 def _cents(match: re.Match[str]) -> str:
@@ -107,7 +125,7 @@ def _cents(match: re.Match[str]) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    return f"{number(match['amount'])} {_CODES[match['code']]}"
+    return f"{number(_as_english(match['amount']))} {_CODES[match['code']]}"
 
 
 def _measure(match: re.Match[str]) -> str | None:
@@ -118,6 +136,19 @@ def _measure(match: re.Match[str]) -> str | None:
     single = match["article"] or amount == "1"
     sign = "minus " if match["minus"] else ""
     return f"{sign}{number(amount)} {unit if single else plural_unit(unit)}"
+
+
+def _part_of(match: re.Match[str]) -> str | None:
+    """After a fraction: "one half pound", "three quarters of a mile", "one and a half ounces"."""
+    name = match["unit"]
+    if name in _ONLY_ATTACHED:
+        return None
+    unit, before = UNITS[name], match.string[max(0, match.start() - 9) : match.start()]
+    if re.search(r"\d\s?[½⅓⅔¼¾⅛⅜⅝⅞]$|\d\s\d+/\d+$", before):
+        return f" {plural_unit(unit)}"
+    if re.search(r"(?:[½⅓¼⅛]|(?<!\d)1/\d+)$", before):
+        return f" {unit}"
+    return f" of {'an' if unit[0] in 'aeio' or unit.startswith('hour') else 'a'} {unit}"
 
 
 def _height(match: re.Match[str]) -> str:
@@ -135,24 +166,27 @@ _NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
 RULES = (
     rule(
         rf"{_NEGATIVE}(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£¥￥₹₩₽₺₿])\s?"
-        rf"(?P<amount>{NUMBER})(?:\s?(?P<scale>thousand|million|billion|trillion|[kKmMbBtT]n?)\b)?",
+        rf"(?P<amount>{_AMOUNT}|\.\d\d?(?!\d))(?:\s?(?P<scale>thousand|million|billion|trillion|[kKmMbBtT]n?)\b)?",
         _money,
     ),
     rule(
-        rf"(?P<say>(?<![\w.])(?P<amount>{NUMBER})\s?(?P<sign>[€₽])(?P<minus>)(?P<land>)(?P<scale>))", _money
+        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽])(?P<minus>)(?P<land>)(?P<scale>))", _money
     ),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
-    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{NUMBER})\b", _code),
-    rule(rf"(?<![\w.])(?P<amount>{NUMBER})\s?(?P<code>{'|'.join(_CODES)})\b", _code),
+    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{_AMOUNT})\b", _code),
+    rule(rf"(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<code>{'|'.join(_CODES)})\b", _code),
     rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
+    rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
+    rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
+    rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),
     rule(
-        rf"(?<![\w.])(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
-        rf"(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{_UNIT})(?![A-Za-z0-9²³'’])",
+        rf"(?<![\w./⁄])(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
+        rf"(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{_UNIT}){_UNIT_END}",
         _measure,
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
     rule(
-        r"(?<=\d)/(?=(?:day|week|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b)",
-        " per ",
+        r"(?<=\d)/(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b",
+        lambda match: f" per {_PERIODS.get(match['unit'], match['unit'])}",
     ),
 )

@@ -121,9 +121,11 @@ RULES: tuple[Rule, ...] = (
         rf"{_OPERAND}(?P<say>\s?(?:===|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])", _compare
     ),
     rule(
-        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(-])|(?<=\d)[<>](?=\d)",
+        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(.-])|(?<=[\w)])[<>](?=\.?\d)",
         lambda match: _COMPARISONS[match[0].strip()],
     ),
+    rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
+    rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
     rule(r"(?<!\w)[~≈](?=\s?[$€£]?\d)", "about "),
