@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
+import { textOf } from "../../frontend/static/js/client/http.js";
 import { LiveSession } from "../../frontend/static/js/client/live-session.js";
 import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
 import { ApiError, VoxFleet } from "../../frontend/static/js/client/voxfleet.js";
@@ -70,6 +71,7 @@ describe("VoxFleet over HTTP", () => {
     rmSync(folder, { recursive: true });
     await assert.rejects(fleet.createVoice({ audio: gone, name: "Anna" }), { code: "file_unreadable" });
     await assert.rejects(fleet.encode(gone, "mp3"), { code: "file_unreadable" });
+    await assert.rejects(textOf(gone), { code: "file_unreadable" });
     await assert.rejects(fleet.encode(new Blob(["x"]), "mp3"), { code: "no_answer" });
   });
 

@@ -5,6 +5,7 @@ import { Chime } from "../../frontend/static/js/shared/notices/chime.js";
 import { WakeLock } from "../../frontend/static/js/shared/hearing/wake-lock.js";
 import * as format from "../../frontend/static/js/i18n/format.js";
 import { belongsToTarget, keyName } from "../../frontend/static/js/shared/page/shortcuts.js";
+import { Polling } from "../../frontend/static/js/shared/service/polling.js";
 import { Remembered } from "../../frontend/static/js/shared/page/storage.js";
 
 describe("format", () => {
@@ -155,5 +156,57 @@ describe("the chime", () => {
     first.on = false;
     make().ring();
     assert.equal(tones.length, 2);
+  });
+});
+
+describe("a list that is asked for again", () => {
+  /** @param {(() => unknown)[]} answers one after the other */
+  function stage(t, answers) {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    globalThis.document = { hidden: false };
+    t.after(() => delete globalThis.document);
+    const notice = { hidden: true };
+    const seen = [];
+    const fail = (error) => {
+      notice.hidden = false;
+      seen.push(error.message);
+    };
+    const polling = new Polling({ ask: async () => answers.shift()(), show: (answer) => seen.push(answer) && answer.open, fail, notice, milliseconds: 100 });
+    const settle = async () => {
+      for (let turn = 0; turn < 9; turn += 1) await null;
+    };
+    const later = async () => {
+      t.mock.timers.tick(100);
+      await settle();
+    };
+    return { polling, notice, seen, later };
+  }
+  const answer = (open) => () => ({ open });
+  const refuse = () => {
+    throw new Error("away");
+  };
+
+  test("goes on after answers that failed, tells of them once, and takes the notice away", async (t) => {
+    const { polling, notice, seen, later } = stage(t, [answer(true), refuse, refuse, answer(false)]);
+    await polling.load();
+    await later();
+    assert.deepEqual([seen, notice.hidden], [[{ open: true }, "away"], false]);
+    await later();
+    await later();
+    assert.deepEqual([seen, notice.hidden], [[{ open: true }, "away", { open: false }], true]);
+    await later();
+    assert.equal(seen.length, 3);
+  });
+
+  test("tells of it again where somebody has asked for it, and hides no other notice", async (t) => {
+    const { polling, notice, seen } = stage(t, [refuse, refuse, answer(false), answer(false)]);
+    await polling.load();
+    notice.hidden = true;
+    await polling.load();
+    assert.deepEqual([seen, notice.hidden], [["away", "away"], false]);
+    await polling.load();
+    notice.hidden = false;
+    await polling.load();
+    assert.equal(notice.hidden, false);
   });
 });

@@ -6,9 +6,11 @@ import { byId, h, icon } from "../shared/page/dom.js";
 import { takeDrops } from "../shared/files/file-drops.js";
 import { FleetStatus } from "../shared/service/fleet-status.js";
 import { fleet } from "../shared/service/fleet.js";
+import { Polling } from "../shared/service/polling.js";
 import { duration, integer } from "../i18n/format.js";
 import { mountNav } from "../shared/page/nav.js";
 import { showProblem } from "../shared/notices/problem-notice.js";
+import { needsKey } from "../shared/notices/problems.js";
 import { clearMessage } from "../i18n/i18n.js";
 import { setLabel, setMessage, t } from "./words.js";
 import { bookRequest, pastedFile } from "./new-book.js";
@@ -19,8 +21,13 @@ const ABSENT = new Set(["books_unavailable", "database_unavailable", "not_found"
 
 class Shelf {
   #list = byId("list");
-  #refresh = null;
-  #turn = 0;
+  #polling = new Polling({
+    ask: () => fleet.books.list(),
+    show: (books) => this.#show(books),
+    fail: (error, again) => this.#fail(error, again),
+    notice: byId("problem"),
+    milliseconds: REFRESH_MS,
+  });
   #beginning = false;
 
   async open() {
@@ -35,28 +42,18 @@ class Shelf {
   }
 
   async #load() {
-    const turn = (this.#turn += 1);
-    clearTimeout(this.#refresh);
-    try {
-      const books = await fleet.books.list();
-      if (turn !== this.#turn) return;
-      this.#show(books);
-      if (books.some(({ progress }) => progress.making + progress.queued > 0)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
-    } catch (error) {
-      if (turn !== this.#turn) return;
-      this.#list.replaceChildren();
-      this.#fail(error, () => this.#load());
-    } finally {
-      this.#list.removeAttribute("aria-busy");
-    }
+    await this.#polling.load();
+    this.#list.removeAttribute("aria-busy");
   }
 
+  /** @returns {boolean} whether something is made of one */
   #show(books) {
     const focused = document.activeElement?.closest?.("[data-book]")?.dataset.book;
     this.#list.replaceChildren(...books.map((book) => this.#row(book)));
     if (focused) this.#list.querySelector(`[data-book="${CSS.escape(focused)}"] a`)?.focus();
     byId("none").hidden = books.length > 0;
     byId("unavailable").hidden = true;
+    return books.some(({ progress }) => progress.making + progress.queued > 0);
   }
 
   #row(book) {
@@ -134,6 +131,7 @@ class Shelf {
   }
 
   #fail(error, again) {
+    if (needsKey(error)) this.#list.replaceChildren();
     if (ABSENT.has(error.code)) byId("unavailable").hidden = false;
     else showProblem(byId("problem"), error, { again });
   }

@@ -22,7 +22,7 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
     response = await begun;
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    if (!(await readable(filesOf(options.body)))) throw new ApiError(0, { message: "The file cannot be read.", code: "file_unreadable" });
+    if (!(await readable(filesOf(options.body)))) throw unreadable();
     throw new ApiError(0, { message: "The gateway does not answer.", code: "no_answer" });
   }
   if (!response.ok) throw await errorOf(response);
@@ -44,6 +44,19 @@ function filesOf(body) {
 export async function readable(files) {
   const first = files.map((file) => file.slice(0, 1).arrayBuffer());
   return (await Promise.allSettled(first)).every(({ status }) => status === "fulfilled");
+}
+
+/** What is written in a file. @throws {ApiError} */
+export async function textOf(file) {
+  try {
+    return await file.text();
+  } catch {
+    throw unreadable();
+  }
+}
+
+function unreadable() {
+  return new ApiError(0, { message: "The file cannot be read.", code: "file_unreadable" });
 }
 
 async function errorOf(response) {

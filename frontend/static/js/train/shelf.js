@@ -4,6 +4,7 @@
 import { confirmed } from "../shared/page/confirm.js";
 import { byId } from "../shared/page/dom.js";
 import { fleet } from "../shared/service/fleet.js";
+import { Polling } from "../shared/service/polling.js";
 import { Hearing } from "../shared/hearing/hearing.js";
 import { showProblem } from "../shared/notices/problem-notice.js";
 import { isOpen, trainingCard } from "./training-card.js";
@@ -15,8 +16,13 @@ export class Shelf extends EventTarget {
   #list = byId("trainings");
   #said = byId("said");
   #names = new Map();
-  #refresh = null;
-  #turn = 0;
+  #polling = new Polling({
+    ask: () => this.#ask(),
+    show: (answer) => this.#take(answer),
+    fail: (error, again) => this.#fail(error, again),
+    notice: byId("problem"),
+    milliseconds: REFRESH_MS,
+  });
   #shown = "";
   #hearing = new Hearing((id) => fleet.trainings.sample(...id.split(" ")));
 
@@ -28,22 +34,23 @@ export class Shelf extends EventTarget {
   }
 
   async load() {
-    const turn = (this.#turn += 1);
-    clearTimeout(this.#refresh);
-    try {
-      const { trainings, enabled } = await fleet.trainings.list();
-      const begun = trainings.filter(({ state }) => state !== "collecting");
-      await this.#learnNames(begun);
-      if (turn !== this.#turn) return;
-      this.dispatchEvent(new CustomEvent("told", { detail: { enabled } }));
-      this.#show(begun);
-      if (begun.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.load(), REFRESH_MS);
-    } catch (error) {
-      if (turn === this.#turn) this.#fail(error, () => this.load());
-    } finally {
-      this.#list.removeAttribute("aria-busy");
-      byId("shelf").hidden = false; // below what may be hidden by the answer
-    }
+    await this.#polling.load();
+    this.#list.removeAttribute("aria-busy");
+    byId("shelf").hidden = false; // below what may be hidden by the answer
+  }
+
+  async #ask() {
+    const { trainings, enabled } = await fleet.trainings.list();
+    const begun = trainings.filter(({ state }) => state !== "collecting");
+    await this.#learnNames(begun);
+    return { begun, enabled };
+  }
+
+  /** @returns {boolean} whether one of them goes on */
+  #take({ begun, enabled }) {
+    this.dispatchEvent(new CustomEvent("told", { detail: { enabled } }));
+    this.#show(begun);
+    return begun.some(isOpen);
   }
 
   /** What the recordings are called that findings are about. */

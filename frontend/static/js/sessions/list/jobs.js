@@ -2,11 +2,13 @@
  * Long texts on the sessions page: a text file becomes a job, which is spoken while nobody waits. The list says how
  * far each is, stops it, goes on with it, and fetches its audio.
  */
+import { textOf } from "../../client/http.js";
 import { confirmed } from "../../shared/page/confirm.js";
 import { byId } from "../../shared/page/dom.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { showProblem } from "../../shared/notices/problem-notice.js";
 import { needsKey } from "../../shared/notices/problems.js";
+import { Polling } from "../../shared/service/polling.js";
 import { save } from "../../shared/files/save.js";
 import { titleOf } from "../facts.js";
 import { isOpen, jobRow } from "./job-row.js";
@@ -18,8 +20,13 @@ const REFRESH_MS = 3000;
 export class Jobs {
   #list = byId("job-list");
   #said = byId("job-said");
-  #refresh = null;
-  #turn = 0;
+  #polling = new Polling({
+    ask: () => fleet.jobs({ limit: MOST }),
+    show: ({ jobs }) => this.#draw(jobs),
+    fail: (error, again) => needsKey(error) || this.#showProblem(error, again), // the list of recordings asks for the key
+    notice: byId("job-problem"),
+    milliseconds: REFRESH_MS,
+  });
 
   async open() {
     byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
@@ -28,19 +35,11 @@ export class Jobs {
     await this.#load();
   }
 
-  async #load() {
-    const turn = (this.#turn += 1);
-    clearTimeout(this.#refresh);
-    try {
-      const { jobs } = await fleet.jobs({ limit: MOST });
-      if (turn !== this.#turn) return;
-      this.#draw(jobs);
-      if (jobs.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
-    } catch (error) {
-      if (!needsKey(error)) this.#showProblem(error, () => this.#load()); // the list of recordings asks for the key
-    }
+  #load() {
+    return this.#polling.load();
   }
 
+  /** @returns {boolean} whether one of them goes on */
   #draw(jobs) {
     const focused = document.activeElement?.closest?.(".job-row");
     const place = focused && [...focused.querySelectorAll("button")].indexOf(document.activeElement);
@@ -52,16 +51,18 @@ export class Jobs {
       remove: (job) => this.#remove(job),
     };
     this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions)));
-    if (!focused) return;
-    const buttons = this.#list.querySelectorAll(`[data-job="${CSS.escape(focused.dataset.job)}"] button`);
-    (buttons[place] ?? buttons[0])?.focus();
+    if (focused) {
+      const buttons = this.#list.querySelectorAll(`[data-job="${CSS.escape(focused.dataset.job)}"] button`);
+      (buttons[place] ?? buttons[0])?.focus();
+    }
+    return jobs.some(isOpen);
   }
 
   async #start(field) {
     const [file] = field.files;
     field.value = "";
     const options = { title: file?.name.replace(/\.\w+$/, ""), timestamps: "word" };
-    if (file) await this.#do(async () => fleet.startJob(await file.text(), options));
+    if (file) await this.#do(async () => fleet.startJob(await textOf(file), options));
   }
 
   async #download(job) {
