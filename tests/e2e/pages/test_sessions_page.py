@@ -160,6 +160,25 @@ class TestList:
         row.get_by_role("button", name="in the studio").click()
         expect(page.locator("#text")).to_have_value(SENTENCE)
 
+    def test_what_is_shown_stays_when_an_answer_fails(
+        self, browser: Browser, fleet: Server, recorded: str
+    ) -> None:
+        with watched_page(browser) as watched:  # the browser itself complains of what fails
+            page = watched.page
+            page.goto(f"{fleet.url}/sessions")
+            row = page.locator(f"[data-session='{recorded}']")
+            expect(row).to_be_visible()
+            page.route("**/api/sessions?*", lambda route: route.abort())
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            expect(page.locator("#problem")).to_contain_text("does not answer")
+            expect(row).to_be_visible()
+            page.fill("#search", "what nobody said")
+            expect(row).to_be_hidden()
+            page.unroute("**/api/sessions?*")
+            page.fill("#search", "")
+            expect(row).to_be_visible()
+            expect(page.locator("#problem")).to_be_hidden()
+
     def test_an_empty_list_says_how_to_fill_it(self, page: Page, fleet: Server) -> None:
         empty = {"sessions": [], "next_before": None}
         page.route("**/api/sessions?*", lambda route: route.fulfill(json=empty))
@@ -257,6 +276,18 @@ class TestOwner:
         expect(page.locator(f"[data-session='{recorded}']")).to_contain_text(MARKUP)
         assert page.locator("main img").count() == 0
         assert "owned" not in page.title()
+
+    def test_a_comment_that_is_not_saved_is_not_left_without_a_question(
+        self, page: Page, fleet: Server, recorded: str
+    ) -> None:
+        leave = "() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+        open_session(page, fleet, recorded)
+        assert not page.evaluate(leave)
+        page.fill("#comment-box", "The second take.")
+        assert page.evaluate(leave)
+        page.click("#save-comment")
+        expect(page.locator("#save-comment")).to_be_disabled()
+        assert not page.evaluate(leave)
 
     def test_words_are_downloaded_as_subtitles(self, page: Page, fleet: Server, recorded: str) -> None:
         open_session(page, fleet, recorded)

@@ -8,6 +8,7 @@ import { FleetStatus } from "../../shared/service/fleet-status.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { mountNav } from "../../shared/page/nav.js";
 import { showProblem } from "../../shared/notices/problem-notice.js";
+import { needsKey } from "../../shared/notices/problems.js";
 import { save } from "../../shared/files/save.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { titleOf } from "../facts.js";
@@ -29,6 +30,8 @@ class Sessions {
   #search = byId("search");
   #list = byId("list");
   #loaded = false;
+  /** The words that were searched for. */
+  #shown = "";
   #refresh = null;
   #typing = null;
   #player = new RowPlayer();
@@ -70,9 +73,11 @@ class Sessions {
 
   /** @param {() => Promise<boolean>} page */
   async #read(page) {
+    const words = this.#words;
     try {
       if (!(await page())) return;
       this.#loaded = true;
+      this.#shown = words;
       byId("problem").hidden = true;
       this.#show();
     } catch (error) {
@@ -200,9 +205,12 @@ class Sessions {
     }
   }
 
+  /** What is shown stays, unless something else was searched for, or nobody knows who asks. */
   #showProblem(error) {
-    this.#loaded = false;
-    this.#list.replaceChildren();
+    if (needsKey(error) || this.#words !== this.#shown) {
+      this.#loaded = false;
+      this.#list.replaceChildren();
+    }
     this.#list.removeAttribute("aria-busy");
     showProblem(byId("problem"), error, { again: () => this.#load() });
   }

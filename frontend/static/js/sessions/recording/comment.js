@@ -26,5 +26,6 @@ export function showComment(place, comment, save) {
     saved = value;
     changed();
   });
+  window.addEventListener("beforeunload", (event) => box.value !== saved && event.preventDefault());
   place.replaceChildren(box, button);
 }
