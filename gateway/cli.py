@@ -33,7 +33,10 @@ from telemetry.process import TelemetryMissingError, check_installed
 
 logger = structlog.get_logger(__name__)
 
-_KEEP_ALIVE_SECONDS = 5
+_KEEP_ALIVE_SECONDS = 65
+"""More than clients (5 s in Python) and proxies (60 s) keep a connection for their next request: else it is
+closed while that is on its way, and clients cannot tell whether it was heard.
+"""
 _PING_SECONDS = 15.0
 _LAST_WORDS_SECONDS = 2
 REFUSED = 2

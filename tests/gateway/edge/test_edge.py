@@ -11,6 +11,7 @@ import pytest
 from starlette.responses import StreamingResponse
 
 from gateway.app import create_app
+from gateway.cli import server_config
 from gateway.edge import memory
 from gateway.settings import load_settings
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
@@ -235,3 +236,10 @@ async def test_large_bodies_share_a_bound_of_memory(monkeypatch: pytest.MonkeyPa
     release.set()
     assert (await first).status_code != 503
     assert (await post(bytes(130_000))).status_code != 503
+
+
+def test_a_connection_waits_longer_for_the_next_request_than_clients_and_proxies_keep_it() -> None:
+    """Else it is closed while that is on its way. nginx and the balancers of clouds keep it for a minute."""
+    settings = load_settings(worker_urls="http://127.0.0.1:9")
+    kept_seconds = server_config(settings, create_app(settings)).timeout_keep_alive
+    assert kept_seconds > max(60, httpx.Limits().keepalive_expiry or 0)
