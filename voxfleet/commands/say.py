@@ -148,7 +148,8 @@ def read_text(argument: str) -> str:
 
 def check_output(output: Path) -> None:
     """Finds out before the model is loaded whether the clip can be written. Raises SayError."""
-    if output.suffix.lstrip(".").upper() not in soundfile.available_formats():
+    format = output.suffix.lstrip(".").upper()
+    if format not in soundfile.available_formats() or soundfile.default_subtype(format) is None:
         raise SayError(
             f"{output}: no audio format is called {output.suffix or 'nothing'}; use .wav, .flac, .ogg or .mp3"
         )

@@ -204,6 +204,12 @@ def test_an_incomplete_checkpoint_is_named(missing: str, message: str, tmp_path:
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("name", ["out", "out.txt", "out.raw"])
+def test_a_file_that_no_format_tells_how_to_read_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SayError, match=r"use \.wav, \.flac, \.ogg or \.mp3"):
+        say("Hello.", tmp_path / name, model=str(TINY))
+
+
 def test_a_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SayError, match="no directory"):
         say("Hello.", tmp_path / "absent" / "out.wav", model=str(TINY))
