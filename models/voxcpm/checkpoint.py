@@ -245,8 +245,11 @@ def _read_voices(directory: Path) -> dict[str, Voice]:
         audio = directory / Path(entry["audio"]).name if entry.get("audio") else None
         if audio is not None and not audio.is_file():
             raise ConfigError(f"voice {name!r} names {audio}, which does not exist")
-        tags = tuple(str(tag) for tag in entry.get("tags") or ())
-        voices[name] = Voice(name, audio, entry.get("language", ""), entry.get("description", ""), tags)
+        said = [entry.get(field) or "" for field in ("language", "description")]
+        tags = entry.get("tags") or []
+        if not isinstance(tags, list) or not all(isinstance(word, str) for word in (*said, *tags)):
+            raise ConfigError(f"voice {name!r}: language and description are text, tags a list of it")
+        voices[name] = Voice(name, audio, *said, tuple(tags))
     return voices
 
 

@@ -192,7 +192,17 @@ def test_a_missing_weight_is_named(tmp_path: Path) -> None:
     assert caught.value.missing == ["stop_head.weight"] and caught.value.unexpected == ["surprise.weight"]
 
 
-@pytest.mark.parametrize("entry", ["anna.wav", {"audio": 5}, {"audio": "nowhere.wav"}])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "anna.wav",
+        {"audio": 5},
+        {"audio": "nowhere.wav"},
+        {"tags": "warm"},
+        {"tags": [5]},
+        {"language": ["en"]},
+    ],
+)
 def test_a_voice_that_cannot_be_read_is_named(tmp_path: Path, entry: object) -> None:
     directory = copy_checkpoint(tmp_path)
     (directory / "voices").mkdir()
