@@ -35,10 +35,10 @@ import numpy as np
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.service import service
 from engine.cpu.cpus import available_cpus
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from voxfleet.commands.bench import Playback
 
 RESULTS = Path(__file__).parent / "results" / "open_loop.json"
-PROMPTS = Path(__file__).parents[1] / "models" / "voxcpm" / "training" / "held_out.txt"
 SAMPLE_RATE, SAMPLE_BYTES = 24_000, 2
 AUDIBLE = 10 ** (-45 / 20)
 ONSET_SAMPLES = SAMPLE_RATE // 100
@@ -146,8 +146,8 @@ def receive(heard: Heard, onset: Onset, samples: np.ndarray, now: float) -> None
 
 async def offer(load: Load, until_started: float) -> list[Heard]:
     """Ask at Poisson times from `until_started` (time.time()) on; what was asked after the warm-up."""
-    draw, prompts = random.Random(load.seed), PROMPTS.read_text().split("\n")
-    prompts = [line for line in prompts if line and not line.startswith("#")]
+    draw = random.Random(load.seed)
+    prompts = [line for line in read_lines(HELD_OUT_FILE) if not line.startswith("#")]
     times = arrivals(load.rate, load.warmup + load.seconds, draw)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     await asyncio.sleep(max(0.0, until_started - time.time()))

@@ -39,8 +39,8 @@ def engine_of(shape: str, device: torch.device) -> VoxCPMEngine:
     cpu = device.type == "cpu"
     options = EngineOptions(
         max_num_seqs=16 if not cpu else 2, max_model_len=2304 if not cpu else 128, silence_guard=False,
-        ratio_cap=False, max_text_characters=8192, enable_prefix_caching=False, attention_backend="triton",
-        graphs="static" if cpu else "auto",
+        ratio_cap=False, max_text_characters=8192, enable_prefix_caching=False,
+        attention_backend="auto" if cpu else "triton",
     )  # fmt: skip
     return VoxCPMEngine(load_checkpoint(make_checkpoint(shape), str(device)), options)
 

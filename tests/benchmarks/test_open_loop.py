@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import random
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks.open_loop import ONSET_SAMPLES, SAMPLE_RATE, Heard, Load, Onset, arrivals, receive, summary
+from benchmarks.open_loop import (
+    ONSET_SAMPLES,
+    SAMPLE_RATE,
+    Heard,
+    Load,
+    Onset,
+    arrivals,
+    offer,
+    receive,
+    summary,
+)
 
 LOUD, QUIET = 1000, 50  # of 32768: -30 and -56 dBFS
 
@@ -59,3 +71,8 @@ def test_a_summary_counts_failures_silence_and_underruns_apart():
     assert figures["audible_ms"]["p95"] == pytest.approx(50)
     assert figures["real_time_factor_p95"] == pytest.approx(0.5)
     assert summary(load(), [failed])["audible_ms"] is None
+
+
+async def test_prompts_are_asked_for_at_their_times_and_failures_are_told():
+    heard = await offer(replace(load(), rate=20.0, seconds=0.5), time.time())
+    assert heard and all(one.error is not None for one in heard)

@@ -1,7 +1,6 @@
 """VoxCPM's flow with guided and unguided rows on a GPU each, against both on one.
 
     python -m benchmarks.gpu.ranks.guided [--shape voxcpm2] [--streams 1 8 64] [--json FILE]
-    python -m benchmarks.gpu.ranks.guided --shape tiny --device cpu       does it work
 
 Two ranks have the whole DiT. For each call of it a rank computes the velocities of its half of the rows, and
 both get the other's by one sum over the ranks, so that both take the same step. The ten solver steps with
