@@ -210,6 +210,24 @@ def test_leaving_the_sheet_keeps_what_was_recorded_and_a_file_is_heard_and_trimm
     assert next(voice for voice in voices if voice["name"] == "Trimmed")["audio_seconds"] < 6.01
 
 
+def test_leaving_the_sheet_keeps_what_was_written_before_anything_is_recorded(
+    browser: Browser, fleet: Server
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.goto(fleet.url)
+        page.click("#new-voice")
+        page.fill("#voice-name", "Ada")
+        page.keyboard.press("Escape")
+        expect(page.locator("#voice-sheet")).to_be_hidden()
+        page.click("#new-voice")
+        expect(page.locator("#voice-name")).to_have_value("Ada")
+        page.fill("#voice-name", "")
+        page.keyboard.press("Escape")
+        expect(page.locator("#status")).not_to_contain_text("recording is kept")
+        assert watched.complaints == []
+
+
 def test_what_is_wrong_is_said_and_the_clone_is_heard_beside_the_recording(
     browser: Browser, fleet: Server, tmp_path: Path
 ) -> None:

@@ -87,6 +87,13 @@ export class VoiceFields {
     if (!busy) this.setStatement(this.#statement.textContent);
   }
 
+  /** Whether there is something in them that a new voice does not begin with. */
+  get written() {
+    const { parameters, consent, withdraw, transcript, ...texts } = this.#inputs;
+    const written = Object.values(texts).some(({ value }) => value.trim() !== "");
+    return written || consent.checked || transcript.value !== this.#suggested;
+  }
+
   focus() {
     this.#inputs.name.focus();
   }

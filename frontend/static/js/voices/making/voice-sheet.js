@@ -135,9 +135,10 @@ export class VoiceSheet extends EventTarget {
     this.#opening += 1;
     this.#source.leave();
     this.#trial.reset();
-    this.#draft = this.#voice === null && !this.#form.hidden && this.#source.source() !== null;
-    if (this.#draft) this.dispatchEvent(new Event("kept"));
-    else this.#source.reset();
+    const recorded = this.#source.source() !== null;
+    this.#draft = this.#voice === null && !this.#form.hidden && (recorded || this.#fields.written);
+    if (!this.#draft) this.#source.reset();
+    else if (recorded) this.dispatchEvent(new Event("kept"));
   }
 
   #changed({ target }) {
