@@ -24,7 +24,9 @@ _THEIR_VOICE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _voice_id(voice: Any) -> Any:
-    return voice.get("id") if isinstance(voice, dict) else voice
+    if isinstance(voice, dict) and "id" not in voice:
+        raise ValueError("a voice is named by its id here, no embedding is taken")
+    return voice["id"] if isinstance(voice, dict) else voice
 
 
 def _speed(speed: Any) -> Any:

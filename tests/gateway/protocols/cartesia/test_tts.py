@@ -136,6 +136,8 @@ async def test_errors_have_cartesia_s_shape(fleet: GatewayProcess, fields: dict[
     assert answer.status_code in (404, 422)
     assert set(answer.json()) == {"error_code", "title", "message", "status_code"}
     assert answer.json()["error_code"] == code and answer.json()["status_code"] == answer.status_code
+    if "voice" in fields and code == "invalid_value":
+        assert answer.json()["message"] == "voice: a voice is named by its id here, no embedding is taken"
 
 
 async def test_events_bring_chunks_words_and_the_end(fleet: GatewayProcess) -> None:
