@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from safetensors.torch import load_file
 
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.training.checkpoint.export import export
-from models.voxcpm.training.pipeline import plan
+from models.voxcpm.training.pipeline import Pipeline, plan
 from models.voxcpm.training.recipe import recipe_named, tiny_recipe
 from models.voxcpm.training.speech.flite import VOICES
 from models.voxcpm.training.stages.stage import Stage
@@ -64,6 +65,24 @@ def test_a_stage_waits_for_its_time(tmp_path: Path) -> None:
     stage = Stage("later", "lm.train_lm", [], time.time() + 3600, tmp_path)
     assert stage.watch() == "waiting" and stage.process is None
     stage.stop()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_run_whose_weights_could_not_be_written_has_failed(
+    is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = SimpleNamespace(
+        out=tmp_path / "out", work=tmp_path, recipe="tiny", init=None, retrain_vae=False, budget_seconds=60.0,
+        gpus=1, vae_share=0.6, speech_follows=False, grace_seconds=0.0,
+    )  # fmt: skip
+    if not is_whole:
+        (tmp_path / "lm.pt").write_bytes(b"half of it")
+    run = Pipeline(arguments, tiny_recipe())
+    monkeypatch.setattr(run, "start_speech", lambda: None)
+    monkeypatch.setattr(run, "watch", lambda: {"done"})
+    monkeypatch.setattr(Stage, "state", "done")
+    assert run.run() == (0 if is_whole else 1)
+    assert ("could not be written: see" in capsys.readouterr().err) is not is_whole
 
 
 def pipeline(carry: Path, out: Path, seconds: float, *more: str) -> dict:

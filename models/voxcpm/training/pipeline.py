@@ -29,7 +29,7 @@ from models.voxcpm.training.stages.stage import Stage, StageGroup, start_module
 from models.whole_files import write_atomically
 
 STAGE_MODULES = {"vae": "vae.train_vae", "decoder": "vae.train_decoder", "lm": "lm.train_lm"}
-GATHER_EVERY_SECONDS = 120.0
+GATHER_EVERY_SECONDS, GATHER_LOG = 120.0, "pieces.log"
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,13 @@ class Pipeline:
         }
         write_atomically(self.out / "status.json", json.dumps(status, indent=1).encode())
 
-    def gather(self, wait: bool = False) -> None:
-        """Write the newest weights as pieces, in a process of its own."""
+    def gather(self, wait: bool = False) -> bool:
+        """Write the newest weights as pieces, in a process of its own. wait: False where that failed."""
         if self.gathering:
             self.gathering.wait()
         arguments = ["--work", str(self.work), "--out", str(self.out), "--recipe", self.args.recipe]
-        self.gathering = start_module("checkpoint.pieces", arguments, self.work / "pieces.log")
-        if wait:
-            self.gathering.wait()
+        self.gathering = start_module("checkpoint.pieces", arguments, self.work / GATHER_LOG)
+        return not wait or self.gathering.wait() == 0
 
     def stop(self) -> None:
         """End every process that is still under way."""
@@ -170,11 +169,13 @@ class Pipeline:
                 time.sleep(1)
         finally:
             self.stop()
-        self.gather(wait=True)
+        is_written = self.gather(wait=True)
         self.write_status()
         states = {stage.name: stage.state for stage in self.stages}
         print(json.dumps(states), flush=True)
-        return 0 if set(states.values()) == {"done"} else 1
+        if not is_written:
+            print(f"the weights could not be written: see {self.work / GATHER_LOG}", file=sys.stderr)
+        return 0 if is_written and set(states.values()) == {"done"} else 1
 
 
 def main() -> int:
