@@ -59,7 +59,7 @@ def test_each_row_of_a_mixed_batch_sounds_as_alone_and_by_the_decoder_it_names(
     for item in requests():
         alone, outputs = run(engine, item)[item.request_id], together[item.request_id]
         assert_close(latents(outputs), latents(alone), 1e-5)
-        assert_close(audio(outputs), audio(alone), 1e-4)
+        assert_close(audio(outputs), audio(alone), 1e-3)  # of latents that may be 1e-5 apart
         assert_decoded_by(vae_of(checkpoint, item.adapter), outputs)
     plain = run(engine, replace(requests()[4], adapter=None))["r4"]
     np.testing.assert_array_equal(latents(plain), latents(run(engine, requests()[4])["r4"]))
