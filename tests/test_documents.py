@@ -44,10 +44,11 @@ def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
     assert [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()] == []
 
 
-def test_every_command_and_every_option_of_serve_is_in_the_table_of_commands() -> None:
+def test_every_command_and_every_option_of_servers_is_in_the_table_of_commands() -> None:
     table = (ROOT / "docs" / "operating.md").read_text().partition("\n## Watching")[0]
     commands = get_command(app).commands
     assert [name for name in commands if not re.search(rf"`voxfleet {name}\b", table)] == []
-    row = next(line for line in table.splitlines() if "`voxfleet serve " in line)
-    options = [option for given in commands["serve"].params for option in given.opts]
-    assert [option for option in options if f"[{option} " not in row] == []
+    for server in ("serve", "gateway", "worker"):
+        row = next(line for line in table.splitlines() if f"`voxfleet {server} " in line)
+        options = [option for given in commands[server].params for option in given.opts]
+        assert [option for option in options if f"[{option} " not in row] == []
