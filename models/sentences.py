@@ -126,7 +126,8 @@ def _divides(kept: Ranges, at: int) -> bool:
 
 def _within(kept: Ranges, start: int, end: int) -> Ranges:
     """The ranges of a piece of the text, counted from its beginning."""
-    return [(first - start, last - start) for first, last in kept if first >= start and last <= end]
+    inside = kept[bisect_left(kept, (start,)) : bisect_left(kept, (end,))]
+    return [(first - start, last - start) for first, last in inside if last <= end]
 
 
 def seems_complete(text: str) -> bool:

@@ -12,7 +12,7 @@ entry says is final: neither another entry nor a rule changes it.
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,7 +124,13 @@ class Lexicon:
     def _with(self, fixed: Sequence[Edit], text: str) -> list[Edit]:
         if not fixed:
             return list(self._edits(text))
-        free = (e for e in self._edits(text) if not any(f.start < e.end and e.start < f.end for f in fixed))
+        starts = [edit.start for edit in fixed]
+
+        def is_free(edit: Edit) -> bool:
+            before = bisect_left(starts, edit.end)
+            return not before or fixed[before - 1].end <= edit.start
+
+        free = filter(is_free, self._edits(text))
         return sorted((*fixed, *free), key=lambda edit: edit.start)
 
     def ranges(

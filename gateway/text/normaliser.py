@@ -48,7 +48,7 @@ def normalise(
         return respelt
     marked = Spoken.of(respelt.text)
     unmarked = marked.edited(apply(MARKS, marked.text, kept))
-    kept = [unmarked.spoken_range(*place) for place in kept]
+    kept = [(start, end) for start, end in (unmarked.spoken_range(*place) for place in kept) if start < end]
     sentences = (
         _sentence(match[0], language, ranges_within(kept, *match.span()), spell)
         for match in _SENTENCE.finditer(unmarked.text)

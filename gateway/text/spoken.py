@@ -11,8 +11,9 @@ were left alone stand for themselves.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,11 @@ class Spoken:
         return (first, last) if first < last else (0, 0)
 
 
-def ranges_within(ranges: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    """What of `ranges` is in a piece of the text, counted from the beginning of the piece."""
-    return [
-        (max(first, start) - start, min(last, end) - start)
-        for first, last in ranges
-        if first < end and last > start
-    ]
+def ranges_within(ranges: Sequence[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """What of `ranges`, in order and apart, is in a piece of the text, counted from its beginning."""
+    begin = bisect_right(ranges, start, key=itemgetter(1))
+    inside = ranges[begin : bisect_left(ranges, end, key=itemgetter(0))]
+    return [(max(first, start) - start, min(last, end) - start) for first, last in inside]
 
 
 def _touch(left: str, right: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from gateway.live.splitter import SentenceSplitter
 from gateway.text import Lexicon, normalise
 from gateway.text.lexicon import check_entries
+from gateway.text.spoken import Edit
 from models.sentences import parts
 
 ENTRIES = {
@@ -145,3 +148,26 @@ def test_what_is_wrong_is_named(entries: dict[str, str], problem: str) -> None:
 def test_entries_are_kept_in_one_form() -> None:
     decomposed = unicodedata.normalize("NFD", "café")
     assert check_entries({f" {decomposed}  au\u2019lait ": " a\n b "}, 1) == {"café au'lait": "a b"}
+
+
+SOME = Lexicon.of({"a": "uh"})
+WORK: dict[str, Callable[[int], object]] = {
+    "of kept words": lambda count: parts(
+        "He saw a cat. " * count, 160, ["en"], SOME.ranges("He saw a cat. " * count)
+    ),
+    "of fixed words": lambda count: SOME.ranges(
+        "a b " * count, [Edit(4 * at + 2, 4 * at + 3, "x") for at in range(count)]
+    ),
+    "of both": lambda count: normalise("a 5! " * count, "en", SOME),
+}
+
+
+@pytest.mark.parametrize("what", WORK)
+def test_time_grows_with_the_number_of_words_and_not_with_its_square(what: str) -> None:
+    def seconds(count: int) -> float:
+        began = time.thread_time()
+        WORK[what](count)
+        return time.thread_time() - began
+
+    short = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(10_000) for _ in range(2)) < 25 * short + 0.1
