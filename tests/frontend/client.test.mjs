@@ -5,10 +5,10 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
-import { textOf } from "../../frontend/static/js/client/http.js";
 import { LiveSession } from "../../frontend/static/js/client/live-session.js";
 import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
 import { ApiError, VoxFleet } from "../../frontend/static/js/client/voxfleet.js";
+import { textOf } from "../../frontend/static/js/shared/files/text-of.js";
 import { FarEnd } from "./support/far-end.mjs";
 
 const pcm = (...samples) => Int16Array.from(samples).buffer;

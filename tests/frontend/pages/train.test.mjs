@@ -34,6 +34,15 @@ describe("files", () => {
     assert.deepEqual(await pairs(file("a.wav"), file("b", "", "audio/x-odd"), lines), [["a.wav", "One."], ["b", ""]]);
   });
 
+  test("words are read in the encoding that they are written in", async () => {
+    const [western, chinese] = [[0x47, 0x72, 0xfc, 0xdf, 0x65, 0x2e], [0xcc, 0xec, 0xc6, 0xf8, 0xa1, 0xa3]];
+    const wide = (text, order) => [0xfeff, ...Array.from(text, (letter) => letter.charCodeAt(0))].flatMap((code) => (order === "le" ? [code & 255, code >> 8] : [code >> 8, code & 255]));
+    for (const [bytes, said] of [[western, "Grüße."], [chinese, "天气。"], [wide("Čas.", "le"), "Čas."], [wide("Čas.", "be"), "Čas."]]) {
+      const words = new File([Uint8Array.from(bytes)], "a.txt");
+      assert.deepEqual(await pairs(file("a.wav"), words), [["a.wav", said]]);
+    }
+  });
+
   test("what is neither a recording nor words is left aside", async () => {
     assert.deepEqual(await pairs(file("holiday.jpg", "", "image/jpeg"), file("a.zip")), []);
   });

@@ -46,16 +46,8 @@ export async function readable(files) {
   return (await Promise.allSettled(first)).every(({ status }) => status === "fulfilled");
 }
 
-/** What is written in a file. @throws {ApiError} */
-export async function textOf(file) {
-  try {
-    return await file.text();
-  } catch {
-    throw unreadable();
-  }
-}
-
-function unreadable() {
+/** The error for a file that cannot be read. */
+export function unreadable() {
   return new ApiError(0, { message: "The file cannot be read.", code: "file_unreadable" });
 }
 

@@ -7,6 +7,7 @@
  *   train.jsonl    {"audio": "clips/1.wav", "text": "Good morning."}   VoxCPM's
  */
 import { readable } from "../client/http.js";
+import { textOf } from "../shared/files/text-of.js";
 
 const AUDIO = /\.(wav|flac|mp3|ogg|opus|webm|m4a)$/i;
 const TABLE = /\.csv$/i;
@@ -24,7 +25,7 @@ export async function recordingsOf(files) {
   const transcripts = new Map();
   for (const file of good) {
     const read = [[TABLE, tableOf], [LINES, linesOf], [TEXT, (text) => [[stem(file.name), text]]]].find(([kind]) => kind.test(file.name))?.[1];
-    if (read) for (const [name, text] of read(await file.text())) transcripts.set(name, oneLine(text));
+    if (read) for (const [name, text] of read(await textOf(file))) transcripts.set(name, oneLine(text));
   }
   const recordings = good
     .filter(({ name, type }) => AUDIO.test(name) || type.startsWith("audio/"))

@@ -2,7 +2,6 @@
  * Long texts on the sessions page: a text file becomes a job, which is spoken while nobody waits. The list says how
  * far each is, stops it, goes on with it, and fetches its audio.
  */
-import { textOf } from "../../client/http.js";
 import { confirmed } from "../../shared/page/confirm.js";
 import { byId } from "../../shared/page/dom.js";
 import { fleet } from "../../shared/service/fleet.js";
@@ -10,6 +9,7 @@ import { showProblem } from "../../shared/notices/problem-notice.js";
 import { needsKey } from "../../shared/notices/problems.js";
 import { Polling } from "../../shared/service/polling.js";
 import { save } from "../../shared/files/save.js";
+import { textOf } from "../../shared/files/text-of.js";
 import { titleOf } from "../facts.js";
 import { isOpen, jobRow } from "./job-row.js";
 import { setMessage, t } from "../words.js";
