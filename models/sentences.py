@@ -88,6 +88,11 @@ def complete(text: str, languages: Sequence[str] = (), kept: Ranges = ()) -> lis
     return found[:-1]
 
 
+def sentence_ends(text: str, languages: Sequence[str] = ()) -> set[int]:
+    """How many characters there are up to the end of each sentence, without the space behind it."""
+    return {start + len(text[start:end].rstrip()) for start, end in _sentences(text, languages, ())}
+
+
 def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tuple[int, int]]:
     """Where the sentences stand; none ends within what is kept."""
     start = end = 0

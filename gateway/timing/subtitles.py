@@ -6,12 +6,13 @@ that fits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Granularity, Timed
+from models.sentences import sentence_ends
 
 _MOST_CHARACTERS = 84
 """Two lines of 42."""
@@ -36,32 +37,35 @@ class Cue:
 def cues(text: str, words: Sequence[Timed]) -> list[Cue]:
     """The words of `text` in order, in cues. Offsets of the words are those of `text`."""
     found: list[list[Timed]] = []
+    ends = sentence_ends(text)
     for word in words:
-        if not found or _is_full(text, found[-1], word):
-            found += [[word]] if not found else _broken(text, found.pop(), word)
+        over = bool(found) and _ends(text, found[-1][-1], _SENTENCE_ENDS, ends)
+        if not found or over or _is_full(found[-1], word):
+            found += [[word]] if not found or over else _broken(text, found.pop(), word)
         else:
             found[-1].append(word)
     return [_cue(text, group) for group in found]
 
 
-def _is_full(text: str, group: Sequence[Timed], word: Timed) -> bool:
+def _is_full(group: Sequence[Timed], word: Timed) -> bool:
     long = word.end - group[0].start > _MOST_CHARACTERS
     late = word.end_seconds - group[0].start_seconds > _LONGEST_SECONDS
     paused = word.start_seconds - group[-1].end_seconds > _PAUSE_SECONDS
-    return long or late or paused or _ends(text, group[-1], _SENTENCE_ENDS)
+    return long or late or paused
 
 
 def _broken(text: str, group: list[Timed], word: Timed) -> list[list[Timed]]:
     """A cue that is full, and the next one: it ends with a clause, if one ends in its second half."""
-    if not _ends(text, group[-1], _SENTENCE_ENDS):
-        for place in range(len(group) - 1, len(group) // 2, -1):
-            if _ends(text, group[place - 1], _CLAUSE_ENDS):
-                return [group[:place], [*group[place:], word]]
+    for place in range(len(group) - 1, len(group) // 2, -1):
+        if _ends(text, group[place - 1], _CLAUSE_ENDS):
+            return [group[:place], [*group[place:], word]]
     return [group, [word]]
 
 
-def _ends(text: str, word: Timed, marks: str) -> bool:
-    return text[word.start : word.end].rstrip(_CLOSING)[-1:] in marks
+def _ends(text: str, word: Timed, marks: str, sentences: Container[int] | None = None) -> bool:
+    """By its last mark; a full stop ends one of `sentences`, or belongs to an abbreviation."""
+    mark = text[word.start : word.end].rstrip(_CLOSING)[-1:]
+    return mark in marks and (sentences is None or mark != "." or word.end in sentences)
 
 
 def _cue(text: str, words: Sequence[Timed]) -> Cue:

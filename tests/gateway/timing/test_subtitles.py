@@ -36,6 +36,12 @@ def test_cues_end_with_sentences_and_clauses_and_are_no_longer_than_two_lines() 
     assert cues("", ()) == []
 
 
+def test_a_full_stop_of_an_abbreviation_ends_no_cue() -> None:
+    text = "Mr. Smith met Dr. J. R. Jones of the U.S. Army at 3 p.m. today. They talked."
+    shown = [cue.text for cue in cues(text, even(text))]
+    assert shown == [text.removesuffix(" They talked."), "They talked."]
+
+
 def test_a_long_pause_ends_a_cue() -> None:
     words = (Timed(0, 3, 0.0, 0.5), Timed(4, 7, 3.0, 3.5))
     assert [cue.text for cue in cues("one two", words)] == ["one", "two"]
