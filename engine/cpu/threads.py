@@ -5,7 +5,7 @@ another clip of the same seed, nor another answer: PyTorch's plain products and 
 their work differently for another number, and round differently then, which scalar quantisation turns into
 other speech after a second or two. Both are small on the CPU path, so one thread computes them
 (`one_thread`). Large products are packed ones, which round alike for any number.
-`tests/models/test_threads.py` compares the latents of whole clips.
+`tests/models/engine/test_threads.py` compares the latents of whole clips.
 """
 
 from __future__ import annotations

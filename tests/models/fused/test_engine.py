@@ -22,7 +22,7 @@ from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.vae import waveform_streams
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
-from tests.models.test_engine import clip
+from tests.models.engine.test_engine import clip
 
 PLAN = ProgramPlan(2, 2, 48, text_chunks=((1, 16),), audio_chunks=((1, 16),))
 OPTIONS = EngineOptions(

@@ -27,8 +27,8 @@ from models.voxcpm.programs.runner import ProgramRunner
 from tests.engine.attention.static import StaticBackend
 from tests.engine.parallel.test_ranks import is_running
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
+from tests.models.engine.test_engine import clip, varied_requests
 from tests.models.parallel import static_rank
-from tests.models.test_engine import clip, varied_requests
 
 TINY = str(CHECKPOINTS / "tiny_v2")
 CRAMPED = {"kv_blocks": 14, "max_model_len": 100}
