@@ -108,11 +108,15 @@ class Database:
         """Rows to read and write; one commit at the end, none after an exception.
 
         With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends.
+        Raises DatabaseError where the database is silent.
         """
         if self._sessions is None:
             raise DatabaseError("the database is not open")
-        async with self._sessions.begin() as session:
-            yield session
+        try:
+            async with self._sessions.begin() as session:
+                yield session
+        except TimeoutError as error:
+            raise DatabaseError("the database does not answer") from error
         if erasing and self._is_sqlite:
             await self._empty_journal()
 
