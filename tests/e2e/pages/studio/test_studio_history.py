@@ -28,6 +28,11 @@ READ_LATE = """() => {
 }"""
 """The next clip is read once `readLate` is called, which ends when that has had its time."""
 
+COMPOSED = """(field) => {
+  field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true }));
+}"""
+"""Enter that ends a word of Chinese, say."""
+
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Server]:
@@ -143,6 +148,25 @@ class TestHistory:
         page.get_by_role("button", name=f"Delete: {OTHER}").click()
         expect(page.get_by_role("button", name="Delete all")).to_be_hidden()  # a star keeps the other
         page.get_by_role("button", name=f"Delete: {MARKUP}").click()
+
+    def test_a_name_that_is_being_written_stays_when_a_clip_comes(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        speak(page, SENTENCE)
+        page.get_by_role("button", name=f"Name: {SENTENCE}").click()
+        field = page.get_by_role("textbox", name=f"Name of {SENTENCE}")
+        field.fill("The f")
+        field.evaluate(COMPOSED)
+        page.evaluate("document.querySelector('#text').value = 'One by one they lit lamps.'")
+        page.evaluate("document.querySelector('#generate').click()")
+        expect_state(page, "done")
+        expect(field).to_be_focused()
+        page.keyboard.type("ox")
+        page.keyboard.press("Enter")
+        expect(page.locator(".clip-text")).to_have_text([OTHER, "The fox"])
+        page.get_by_role("button", name="Star: The fox").focus()
+        page.evaluate("document.querySelector('#generate').click()")
+        expect(page.locator(".clip")).to_have_count(3)
+        expect(page.get_by_role("button", name="Star: The fox")).to_be_focused()
 
     def test_many_clips_are_searched(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)

@@ -33,7 +33,7 @@ function edit(place, session, save) {
     event.preventDefault();
     if (await save(input.value.trim())) back();
   });
-  input.addEventListener("keydown", (event) => event.key === "Escape" && back());
+  input.addEventListener("keydown", (event) => event.key === "Escape" && !event.isComposing && back());
   place.replaceChildren(form);
   input.select();
   input.focus();

@@ -27,6 +27,9 @@ export class HistoryList extends EventTarget {
   #rows = new Map();
   #entries = new Map();
   #marked = {};
+  #renaming = false;
+  /** Whether there is something else to show once the name is written. */
+  #stale = false;
 
   constructor() {
     super();
@@ -83,11 +86,18 @@ export class HistoryList extends EventTarget {
     return [...this.#entries.values()].filter((entry) => (entry.starred || !this.#onlyStarred) && matches(entry, this.#words.value));
   }
 
+  /** A name that is being written is not taken away by what comes meanwhile, nor is the focus. */
   #draw() {
+    this.#stale = this.#renaming;
+    if (this.#renaming) return;
+    const { activeElement: held } = document;
+    const row = this.#list.contains(held) ? held.closest("[data-clip]") : null;
+    const place = row && [...row.querySelectorAll("button")].indexOf(held);
     this.#rows = new Map(this.#listed.map((entry) => [entry.id, this.#row(entry)]));
     this.#list.replaceChildren(...this.#rows.values());
     byId("history-none").hidden = this.#rows.size > 0 || this.#entries.size === 0;
     this.mark(this.#marked);
+    if (row) this.#list.querySelectorAll(`[data-clip="${row.dataset.clip}"] button`)[place]?.focus();
   }
 
   #row(entry) {
@@ -120,16 +130,17 @@ export class HistoryList extends EventTarget {
   #rename(entry, title) {
     const field = h("input", { class: "clip-name", type: "text", dir: "auto", maxlength: MAX_NAME, autocomplete: "off", value: entry.name ?? "", placeholder: entry.request.text });
     setLabel(field, "history.name", { text: titleOf(entry) });
-    let ended = false;
+    this.#renaming = true;
     const end = (name) => {
-      if (ended) return; // a field that is taken away loses the focus, too
-      ended = true;
+      if (!this.#renaming) return; // a field that is taken away loses the focus, too
+      this.#renaming = false;
       field.replaceWith(title);
+      if (this.#stale) this.#draw();
       if (name !== (entry.name ?? "")) this.#emit("rename", { entry, name });
       else this.focus(entry.id, "rename");
     };
     field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
+      if ((event.key !== "Enter" && event.key !== "Escape") || event.isComposing) return; // which ends the composition
       event.preventDefault();
       event.stopPropagation();
       end(event.key === "Enter" ? field.value.trim() : (entry.name ?? ""));
