@@ -171,6 +171,18 @@ describe("sending", () => {
     assert.deepEqual(heard(entries), [["One, put right.", true], ["Two.", true]]);
   });
 
+  test("a training that went meanwhile is begun anew", async (t) => {
+    let gone = false;
+    const { entries, asked, sending } = stage(t, ({ id }) => (gone && id === "2" ? refusal(404, "unknown_training") : id === "2" ? refusal(422, "audio_silent") : null));
+    await sending.send({ name: "Anna" }, () => {});
+    gone = true;
+    await assert.rejects(sending.send({ name: "Anna" }, () => {}), { code: "unknown_training" });
+    assert.deepEqual(entries.all.map(({ sent }) => sent), [null, null]);
+    asked.length = 0;
+    await assert.rejects(sending.send({ name: "Anna" }, () => {}), { code: "unknown_training" });
+    assert.deepEqual(asked, ["create", "addRecording", "addRecording"]);
+  });
+
   test("what holds for all of it ends the sending", async (t) => {
     const { sending } = stage(t, () => refusal(413, "too_many_recordings"));
     await assert.rejects(sending.send({ name: "Anna" }, () => {}), { code: "too_many_recordings" });

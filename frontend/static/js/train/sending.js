@@ -22,6 +22,15 @@ export class Sending {
    * @throws {ApiError} for what is wrong with all of it
    */
   async send(order, told) {
+    try {
+      return await this.#sendAndStart(order, told);
+    } catch (error) {
+      if (error.code === "unknown_training") this.#forgetAll(); // it went meanwhile: the next try begins anew
+      throw error;
+    }
+  }
+
+  async #sendAndStart(order, told) {
     await this.#sendAll(order, told);
     const refused = this.#entries.all.filter(({ sent }) => !sent).length;
     if (refused > 0) return { training: null, refused };
@@ -62,6 +71,10 @@ export class Sending {
   async #abandon() {
     const ours = !JSON.parse(this.#order).id;
     if (ours) await fleet.trainings.delete(this.#training).catch(() => null); // it goes by itself after some days
+    this.#forgetAll();
+  }
+
+  #forgetAll() {
     this.#training = null;
     for (const entry of this.#entries.all) entry.sent = null;
   }
