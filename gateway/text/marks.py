@@ -39,7 +39,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
     rule(rf"</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>", "", re.I),
     rule(EMOJI, ""),
-    rule("[\ufe0f\u200d]", ""),
+    rule("[\ufe0f\u200d\u20e3]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),
     rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?!\w)", ""),
 )

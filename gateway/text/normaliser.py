@@ -24,7 +24,11 @@ _LATIN_WORD = re.compile(
 """Not one that is part of an address."""
 _TELLING = re.compile(r"[^\sA-Za-z\u3400-\u9fff,!?;，。！？；、“”'’-]|[A-Z]{2}|\bw/")
 """A sentence without any of these is spoken as it is written."""
-_OTHER_SCRIPT = re.compile("[\u3040-\u30ff\uac00-\ud7af\u0400-\u04ff\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f]")
+_OTHER_SCRIPT = re.compile(
+    "[\u3040-\u30ff\uac00-\ud7af\u0400-\u06ff\u0900-\u0eff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff]"
+    "|[\u0370-\u03ff\u1f00-\u1fff]{3}"
+)
+"""A Greek letter or two are mathematics."""
 LANGUAGES = ("en", "zh")
 """What can be normalised."""
 

@@ -51,6 +51,13 @@ ENGLISH = {
     "1600 Pennsylvania Ave NW": "one thousand six hundred Pennsylvania Avenue NW",
     "p<0.05, 3<5, <10, ≥ 3": "p is less than zero point zero five, three is less than five, less than ten,"
     " greater than or equal to three",
+    "$1.2-1.5 million, €5–10, US$5-10bn": "one point two to one point five million dollars, five"
+    " to ten euros, five to ten billion US dollars",
+    "1.2 million USD, 5$, ₹1,00,000": "one point two million US dollars, five dollars, one"
+    " hundred thousand rupees",
+    "9.30 am on 2024/12/31": "nine thirty a m on December thirty-first, twenty twenty-four",
+    "7–9 pm, 1️⃣ First": "seven to nine p m, one First",
+    "<b1>5</b1>, ελληνικά 5": "<b1>5</b1>, ελληνικά 5",
     "8½ x 11, Vol. II": "eight and a half by eleven, Volume two",
 }
 

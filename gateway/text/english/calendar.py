@@ -150,6 +150,7 @@ _ZONES = {"EST": "E S T", "PST": "P S T", "UTC": "U T C", "GMT": "G M T", "CET":
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w-])(?P<y>[12]\d{3})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", _iso),
     rule(r"(?<![\w-])(?P<say>(?P<y>[12]\d{3})-(?P<m>\d{2})-(?P<d>\d{2}))(?=T\d\d:)", _iso),
+    rule(r"(?<![\w/])(?P<y>[12]\d{3})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?![\w/])", _iso),
     rule(r"(?<=\d-\d\d-\d\d)T(?=\d\d:)", "at"),
     rule(r"(?<![\w/])(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>[12]\d{3}|\d\d)(?![\w/])", _slashed),
     rule(r"(?<![\w/-])(?P<m>\d{1,2})-(?P<d>\d{1,2})-(?P<y>[12]\d{3})(?![\w/-])", _slashed),
@@ -196,8 +197,9 @@ RULES: tuple[Rule, ...] = (
         rf"(?!\d|:\d){_HALF}?Z?",
         _time,
     ),
+    rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
-    rule(r"(?<=\d )(?P<say>[AaPp])\.?[Mm]\b\.?", lambda match: f"{match['say'].lower()} m"),
+    rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
     rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),

@@ -11,8 +11,12 @@ NUMBER = (
     r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3}| 000){1,6}(?![\w])(?:\.\d+)?|"
     r"\d+(?:\.\d+)?"
 )
-_AMOUNT = rf"(?:\d{{1,3}}(?:\.\d{{3}}){{1,4}}|\d{{1,15}}),\d\d(?![\d,])|{NUMBER}"
-"""Of money, with a comma before the cents where that is the custom."""
+_SCALE = "thousand|million|billion|trillion"
+_AMOUNT = (
+    r"(?:\d{1,3}(?:\.\d{3}){1,4}|\d{1,15}),\d\d(?![\d,])|"
+    rf"\d{{1,2}}(?:,\d\d){{1,6}},\d{{3}}(?!\d)(?:\.\d+)?|{NUMBER}"
+)
+"""Of money, with a comma before the cents, or in lakhs, where that is the custom."""
 _SCALES = {
     "k": "thousand", "m": "million", "mn": "million", "mio": "million", "b": "billion", "bn": "billion",
     "t": "trillion", "tn": "trillion",
@@ -113,6 +117,16 @@ def _money(match: re.Match[str]) -> str | None:
     return sign + (f"{units} and {rest}" if int(whole) else rest)
 
 
+def _range(match: re.Match[str]) -> str | None:
+    """The sign of "$5-10" stands for both."""
+    first, last = (_as_english(match[name]) for name in ("first", "last"))
+    if len(first) > 15 or len(last) > 15 or ("." in first + last and not match["scale"]):
+        return None
+    scale = f" {_SCALES.get(match['scale'].lower(), match['scale'])}" if match["scale"] else ""
+    land = _LANDS.get(match["land"] or "", "")
+    return f"{number(first)} to {number(last)}{scale} {land}{_COINS[match['sign']][1]}"
+
+
 def _as_english(amount: str) -> str:
     """An amount without separators of thousands, and with a point: "1.234,56" as "1234.56"."""
     if amount[-3:-2] == ",":
@@ -125,7 +139,8 @@ def _cents(match: re.Match[str]) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    return f"{number(_as_english(match['amount']))} {_CODES[match['code']]}"
+    scale = f"{match['scale']} " if match["scale"] else ""
+    return f"{number(_as_english(match['amount']))} {scale}{_CODES[match['code']]}"
 
 
 def _measure(match: re.Match[str]) -> str | None:
@@ -165,16 +180,24 @@ def _percent(match: re.Match[str]) -> str:
 _NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
 RULES = (
     rule(
+        rf"(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£])(?P<first>{_AMOUNT})\s?[-–—]\s?(?P<last>{_AMOUNT})"
+        rf"(?!\d|[-–—%]|/\d)(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?",
+        _range,
+    ),
+    rule(
         rf"{_NEGATIVE}(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£¥￥₹₩₽₺₿])\s?"
-        rf"(?P<amount>{_AMOUNT}|\.\d\d?(?!\d))(?:\s?(?P<scale>thousand|million|billion|trillion|[kKmMbBtT]n?)\b)?",
+        rf"(?P<amount>{_AMOUNT}|\.\d\d?(?!\d))(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?",
         _money,
     ),
     rule(
-        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽])(?P<minus>)(?P<land>)(?P<scale>))", _money
+        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?[\d.])",
+        _money,
     ),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
-    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{_AMOUNT})\b", _code),
-    rule(rf"(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<code>{'|'.join(_CODES)})\b", _code),
+    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{_AMOUNT})\b(?:\s(?P<scale>{_SCALE})\b)?", _code),
+    rule(
+        rf"(?<![\w.,])(?P<amount>{_AMOUNT})(?:\s(?P<scale>{_SCALE}))?\s?(?P<code>{'|'.join(_CODES)})\b", _code
+    ),
     rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),

@@ -68,6 +68,12 @@ def _compare(match: re.Match[str]) -> str:
     return _COMPARISONS[match["say"].strip()]
 
 
+def _beside_number(match: re.Match[str]) -> str | None:
+    """Not what closes a tag."""
+    is_tag = match[0] == ">" and "<" in match.string[max(0, match.start() - 40) : match.start()]
+    return None if is_tag else _COMPARISONS[match[0]]
+
+
 def _operate(match: re.Match[str]) -> str:
     return _OPERATORS[match["say"].strip()]
 
@@ -121,9 +127,10 @@ RULES: tuple[Rule, ...] = (
         rf"{_OPERAND}(?P<say>\s?(?:===|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])", _compare
     ),
     rule(
-        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(.-])|(?<=[\w)])[<>](?=\.?\d)",
+        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],
     ),
+    rule(r"(?<=[\w)])[<>](?=\.?\d)", _beside_number),
     rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
     rule(r"±\s?", "plus or minus "),
