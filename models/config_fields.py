@@ -6,7 +6,9 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from models.bounds import Bounds
 
@@ -54,9 +56,13 @@ def section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def build(cls: type, data: Mapping[str, Any], where: str) -> Any:
-    """Construct a dataclass from the keys it knows; keys it does not know are the file's own affair."""
+    """Construct a dataclass from the keys it knows; keys it does not know are the file's own affair.
+
+    Raises ConfigError for a field that is missing or of another kind.
+    """
     known = {f.name: f for f in dataclasses.fields(cls)}
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
+    hints = get_type_hints(cls)
+    values = {name: _field(hints[name], data[name], where, name) for name in known if name in data}
     missing = [
         name
         for name, f in known.items()
@@ -67,3 +73,18 @@ def build(cls: type, data: Mapping[str, Any], where: str) -> Any:
     if missing:
         raise ConfigError(f"{where} lacks {', '.join(missing)}")
     return cls(**values)
+
+
+def _field(hint: Any, value: Any, where: str, name: str) -> Any:
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"]
+        raise ConfigError(f"{where}: {name} is {value!r}: {problem}") from None
+
+
+def check_sizes(config: Any, *names: str) -> None:
+    """Raises ConfigError for the first of these fields that is below 1."""
+    for name in names:
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name} must be at least 1, got {getattr(config, name)}")

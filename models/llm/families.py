@@ -88,7 +88,9 @@ FAMILIES: dict[str, Family] = {
 def family_of(config: Mapping[str, Any]) -> Family:
     """The family of a `config.json`. Raises ConfigError naming what there is."""
     named = config.get("architectures") or []
-    for name in named:
+    if not isinstance(named, list):
+        raise ConfigError(f"architectures is {named!r}, not a list of names")
+    for name in filter(lambda name: isinstance(name, str), named):
         if name in FAMILIES:
             return FAMILIES[name]
     asked = ", ".join(map(str, named)) or "of no name"

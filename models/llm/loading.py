@@ -32,7 +32,7 @@ def is_text_model(model: str) -> bool:
         named = json.loads((directory / "config.json").read_text(encoding="utf-8")).get("architectures")
     except (OSError, ValueError, AttributeError):
         return False
-    return isinstance(named, list) and any(name in FAMILIES for name in named)
+    return isinstance(named, list) and any(isinstance(name, str) and name in FAMILIES for name in named)
 
 
 def load_engine(

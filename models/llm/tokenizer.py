@@ -50,11 +50,11 @@ class TextTokenizer:
             tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
             path = directory / "tokenizer_config.json"
             settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            file = directory / "chat_template.jinja"
+            template = file.read_text(encoding="utf-8") if file.is_file() else settings.get("chat_template")
+            return cls(tokenizer, settings, template)
         except Exception as error:  # the library raises plain Exception
-            raise ConfigError(f"the tokenizer in {directory} cannot be read: {error}") from error
-        file = directory / "chat_template.jinja"
-        template = file.read_text(encoding="utf-8") if file.is_file() else settings.get("chat_template")
-        return cls(tokenizer, settings, template)
+            raise ConfigError(f"the tokenizer in {directory} cannot be read: {error!r}") from error
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text).ids

@@ -10,10 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.layers.rotary import Rotary, YarnRope, base_frequencies
-from models.config_fields import ConfigError, build
+from models.config_fields import ConfigError, build, check_sizes
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 _PLAIN_ROPE = ("default", None)
+_SIZES = (
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+    "num_key_value_heads", "max_position_embeddings", "head_dim",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Qwen3Config:
     torch_dtype: str = "bfloat16"
 
     def __post_init__(self) -> None:
+        check_sizes(self, *_SIZES)
         if self.num_attention_heads % self.num_key_value_heads:
             raise ConfigError(
                 f"num_attention_heads {self.num_attention_heads} is not a multiple of "

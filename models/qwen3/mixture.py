@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from engine.errors import EngineError
 from engine.layers.low_rank import NOTHING, Deltas
 from engine.parallel.part import WHOLE
-from models.config_fields import ConfigError
+from models.config_fields import ConfigError, check_sizes
 from models.qwen3.config import Qwen3Config
 from models.qwen3.model import Qwen3
 from models.transformer.stack import GatedMLP
@@ -41,9 +41,9 @@ class Qwen3MoeConfig(Qwen3Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_sizes(
+            self, "num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step"
+        )
         if self.num_experts_per_tok > self.num_experts:
             raise ConfigError(
                 f"num_experts_per_tok {self.num_experts_per_tok} is above num_experts {self.num_experts}"

@@ -16,9 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.layers.rotary import LongRope
-from models.config_fields import ConfigError, build, section
+from models.config_fields import ConfigError, build, check_sizes, section
 
 ARCHITECTURES = ("voxcpm", "voxcpm2")
+_SIZES = (
+    "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+    "max_position_embeddings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class TransformerConfig:
     no_rope: bool = False
 
     def __post_init__(self) -> None:
+        check_sizes(self, *_SIZES)
         if self.num_attention_heads % self.num_key_value_heads:
             raise ConfigError(
                 f"num_attention_heads {self.num_attention_heads} is not a multiple of "
@@ -271,8 +276,8 @@ class VoxCPMConfig:
             lm_config=build(TransformerConfig, lm, "lm_config"),
             encoder_config=build(LocalTransformerConfig, section(data, "encoder_config"), "encoder_config"),
             dit_config=build(LocalTransformerConfig, dit, "dit_config"),
-            cfm_config=build(FlowMatchingConfig, dit.get("cfm_config") or {}, "dit_config.cfm_config"),
-            audio_vae_config=_vae_config(data.get("audio_vae_config") or {}, architecture),
+            cfm_config=build(FlowMatchingConfig, _given(dit, "cfm_config"), "dit_config.cfm_config"),
+            audio_vae_config=_vae_config(_given(data, "audio_vae_config"), architecture),
             mean_mode=_mean_mode(data, dit),
         )
         return build(cls, values, "config")
@@ -285,6 +290,11 @@ class VoxCPMConfig:
         data["dit_config"]["cfm_config"] = data.pop("cfm_config")
         data["dit_config"]["dit_mean_mode"] = data.pop("mean_mode")
         return data
+
+
+def _given(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object that may be left out."""
+    return section(data, name) if data.get(name) else {}
 
 
 def _mean_mode(data: Mapping[str, Any], dit: Mapping[str, Any]) -> bool:
