@@ -22,6 +22,8 @@ _HTML = re.compile(
     rb"<(?:!doctype\s+html|html|head|body|main|article|section|div|p|h[1-6]|title|meta|table)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+"""Of UTF-16 and UTF-32."""
 _OTHERS = (b"{\\rtf", b"\xd0\xcf\x11\xe0", b"PK", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 """What looks like text at times and is none: RTF, Word's old format, zips without a first entry, pictures."""
 
@@ -62,6 +64,9 @@ def _read(file: BinaryIO, text: Text) -> str:
         read_page(content, text)
         return "html"
     characters = decoded(content)
+    if content.startswith(_WIDE_MARKS) and _HTML.match(head := characters.encode()):
+        read_page(b"\xef\xbb\xbf" + head, text)
+        return "html"
     if looks_like_markdown(characters):
         read_markdown(characters, text)
         return "md"

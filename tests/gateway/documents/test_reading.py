@@ -116,6 +116,12 @@ async def test_word_files_are_read_with_all_changes_made(path: Path) -> None:
     assert await marked(file, path) == ["New. 10⁶ cells. Moved."]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+async def test_a_web_page_is_one_in_any_encoding(encoding: str, path: Path) -> None:
+    html = "<html><head><meta charset='latin-1'></head><body><p>Café &amp; tea.</p></body></html>"
+    assert await marked(html.encode(encoding), path) == ["Café & tea."]
+
+
 BROKEN = {
     "no XML": page(
         "<p>A & B<a xmlns:epub='e' epub:type='noteref'>7</a>.<span epub:type='pagebreak'>9</span></p>"
