@@ -225,6 +225,23 @@ class TestAnswersThatComeLate:
             assert watched.complaints == []
 
 
+def test_a_pasted_text_is_not_left_without_a_question_until_it_is_a_book(
+    browser: Browser, fleet: Server
+) -> None:
+    leave = "() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/book")
+        assert not page.evaluate(leave)
+        page.fill("#text", "Once upon a time.")
+        assert page.evaluate(leave)
+        page.click("#begin")
+        page.wait_for_url("**/book/b_*")
+        page.go_back()
+        expect(page.locator("#text")).to_have_value("")
+        assert watched.complaints == []
+
+
 def test_what_is_not_saved_is_told_until_it_is(browser: Browser, fleet: Server, story: Path) -> None:
     refusal = {"error": {"message": "full", "type": "server_error", "code": "storage_full"}}
     with watched_page(browser) as watched:

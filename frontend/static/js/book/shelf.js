@@ -37,6 +37,7 @@ class Shelf {
     takeDrops(byId("drop"), ([file]) => this.#begin(file));
     window.addEventListener("apikey", () => this.#load());
     window.addEventListener("pageshow", ({ persisted }) => persisted && this.#busy(false)); // back from the book
+    window.addEventListener("beforeunload", (event) => byId("text").value.trim() && !this.#beginning && event.preventDefault());
     document.addEventListener("visibilitychange", () => document.hidden || this.#load());
     await this.#load();
   }
@@ -84,7 +85,7 @@ class Shelf {
   #pasted(event) {
     event.preventDefault();
     const text = byId("text").value;
-    if (text.trim()) this.#begin(pastedFile(text));
+    if (text.trim()) this.#begin(pastedFile(text), () => (byId("text").value = ""));
     else byId("text").focus();
   }
 
@@ -93,27 +94,29 @@ class Shelf {
     this.#beginning = byId("begin").disabled = byId("file").disabled = busy;
   }
 
-  async #begin(file) {
+  /** @param {File} file @param {() => void} made called once its book is there */
+  async #begin(file, made = () => null) {
     if (this.#beginning) return;
     byId("problem").hidden = true;
     this.#busy(true);
     setMessage(byId("said"), "book.reading", { name: file.name });
     try {
       const read = await fleet.books.readDocument(file);
-      const made = bookRequest(read, file.name, t("book.untitled"));
-      if (made.blocks.length === 0) {
+      const wanted = bookRequest(read, file.name, t("book.untitled"));
+      if (wanted.blocks.length === 0) {
         setMessage(byId("said"), "book.empty");
         this.#busy(false);
         return;
       }
-      const book = await fleet.books.create(made);
+      const book = await fleet.books.create(wanted);
+      made();
       if (read.warnings?.length) sessionStorage.setItem(`voxfleet.book.${book.id}`, JSON.stringify(read.warnings));
       location.assign(`/book/${encodeURIComponent(book.id)}`);
     } catch (error) {
       clearMessage(byId("said"));
       byId("said").textContent = "";
       this.#busy(false);
-      this.#fail(error, () => this.#begin(file));
+      this.#fail(error, () => this.#begin(file, made));
     }
   }
 
