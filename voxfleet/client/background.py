@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -15,6 +15,7 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._iterated: set[AsyncGenerator[Any, None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="voxfleet-client", daemon=True)
         self._thread.start()
 
@@ -39,6 +40,7 @@ class BackgroundLoop:
     def iterate(self, items: AsyncGenerator[Result, None]) -> Iterator[Result]:
         """The items as they come. Leaving the loop early closes `items`."""
         nothing_more = object()
+        self._iterated.add(items)
 
         async def next_item() -> Any:
             return await anext(items, nothing_more)
@@ -47,13 +49,23 @@ class BackgroundLoop:
             while (item := self.run(next_item())) is not nothing_more:
                 yield item
         finally:
-            if not items.ag_running:  # else the caller was interrupted twice, and it ends by itself
+            self._close_items(items)
+
+    def _close_items(self, items: AsyncGenerator[Any, None]) -> None:
+        """Once. One that is running, since its caller was interrupted twice, ends by itself."""
+        if items in self._iterated:
+            self._iterated.discard(items)
+            if not items.ag_running:
                 self.run(items.aclose())
 
-    def close(self) -> None:
-        """Stop the thread. Nothing may run any more."""
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Close what was not iterated to its end, run `last`, stop the thread. Nothing may run any more."""
         if self._loop.is_closed():
             return
+        for items in [*self._iterated]:
+            self._close_items(items)
+        if last is not None:
+            self.run(last())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -43,9 +43,8 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._background.run(self._client.close())
-        self._background.close()
+        """Close the connections; streams that were not read to their end are cancelled."""
+        self._background.close(self._client.close)
 
     def speak(self, text: str, **options: Any) -> Speech:
         """The whole clip; `options` are the other fields of `POST /tts`."""

@@ -85,6 +85,29 @@ def test_who_interrupts_twice_does_not_wait(background: BackgroundLoop) -> None:
     assert closed.wait(60)
 
 
+def test_the_end_closes_what_was_not_read_to_its_end(background: BackgroundLoop) -> None:
+    seen: list[str] = []
+
+    async def items() -> AsyncIterator[str]:
+        try:
+            yield "item"
+            yield "another"
+        finally:
+            await asyncio.sleep(0.05)
+            seen.append("closed")
+
+    async def last() -> None:
+        seen.append("last")
+
+    reading = background.iterate(items())
+    assert next(reading) == "item"
+    background.close(last)
+    background.close(last)
+    assert seen == ["closed", "last"]
+    with pytest.raises(RuntimeError, match="closed"):
+        next(reading)
+
+
 def test_results_and_failures_are_those_of_the_work(background: BackgroundLoop) -> None:
     async def work(failure: Exception | None) -> int:
         if failure is not None:

@@ -87,6 +87,17 @@ def test_a_stream_that_is_left_early_ends_on_the_server(client: Client) -> None:
     assert client.speak(TEXT).finish_reason == "stop"
 
 
+def test_a_client_that_is_closed_leaves_no_stream_on_the_server(gateway: GatewayProcess) -> None:
+    """With two requests at once allowed, the third would be refused if any stayed."""
+    left = []
+    for _ in range(4):
+        with Client(gateway.url, api_key=KEY) as client:
+            left.append(client.stream(LONG_TEXT, resume=False))
+            while not isinstance(next(left[-1]), bytes):
+                pass
+            client.close()
+
+
 async def test_a_stream_with_the_key_as_browsers_send_it(gateway: GatewayProcess) -> None:
     async with AsyncClient(gateway.url, api_key=KEY, key_in_subprotocol=True) as client:
         pcm = [item async for item in client.stream(TEXT, seed=3) if isinstance(item, bytes)]
