@@ -8,6 +8,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 
 from engine.errors import RequestError
+from models.config_fields import ConfigError
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextTokenizer
 from tests.text_models import write_tokenizer
@@ -17,6 +18,14 @@ from tests.text_models import write_tokenizer
 def tokenizer(tmp_path: Path) -> TextTokenizer:
     write_tokenizer(tmp_path)
     return TextTokenizer.from_directory(tmp_path)
+
+
+@pytest.mark.parametrize("end", ["3", '{"id": 3}', '["<|im_end|>"]'])
+def test_settings_of_another_kind_are_refused_by_their_place(tmp_path: Path, end: str) -> None:
+    write_tokenizer(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(f'{{"eos_token": {end}}}')
+    with pytest.raises(ConfigError, match=str(tmp_path)):
+        TextTokenizer.from_directory(tmp_path)
 
 
 LETTER, WORD = 256, 257
