@@ -58,7 +58,7 @@ def begin(page: Page, fleet: Server, story: Path) -> None:
     page.get_by_role("button", name="Voices for dialogue").click()
     page.get_by_label("In paragraphs with these words").fill("anna")
     page.locator("#sheet-voice").select_option(label="Anna")
-    page.get_by_role("button", name="Give the voice").click()
+    page.get_by_label("In paragraphs with these words").press("Enter")
     expect(page.locator(".block[data-cast] .block-text")).to_have_text(["“Is he back?”"])
 
 

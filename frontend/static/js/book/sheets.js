@@ -22,8 +22,10 @@ function shown(id, key, ...content) {
   });
 }
 
+/** Cancelling submits nothing: Enter in a field would press the first button that does. */
 function foot(...buttons) {
-  return h("div", { class: "sheet-foot" }, h("button", { class: "button", value: "", formnovalidate: true, "data-i18n": "dialog.cancel" }), ...buttons);
+  const cancel = h("button", { class: "button", type: "button", onclick: () => cancel.closest("dialog").close(""), "data-i18n": "dialog.cancel" });
+  return h("div", { class: "sheet-foot" }, cancel, ...buttons);
 }
 
 /** A menu with another voice than the book's chosen. */
