@@ -6,7 +6,7 @@ sdpa.py             any device: pages gathered for PyTorch's attention
 halved.py           decodes in bf16 on a CPU
 paged.py            what the backends share whose kernels follow block tables
 metadata.py         what such kernels are told of a step, at fixed addresses
-triton_paged.py     Triton, for any block size: triton_kernels.py, triton_decode.py, triton_prompts.py
+triton_backend/     Triton, for any block size
 flash.py            flash-attn
 torch_varlen.py     PyTorch's own `varlen_attn`
 whole_contexts.py   chunks of prompts by kernels that take contexts in one piece

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.attention.metadata import PagedMetadata
 from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, copy_filled, why_not_flash
-from engine.attention.triton_paged import store
+from engine.attention.triton_backend.backend import store
 
 
 class FlashBackend(PagedBackend):

@@ -38,7 +38,7 @@ def _lazy(module: str, name: str) -> BackendFactory:
 
 BACKENDS: dict[str, BackendFactory] = {
     "sdpa": _lazy("sdpa", "SDPABackend"),
-    "triton": _lazy("triton_paged", "TritonBackend"),
+    "triton": _lazy("triton_backend.backend", "TritonBackend"),
     "flash": _lazy("flash", "FlashBackend"),
     "torch_varlen": _lazy("torch_varlen", "TorchVarlenBackend"),
 }

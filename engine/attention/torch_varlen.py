@@ -15,7 +15,7 @@ from torch.nn.attention.varlen import varlen_attn
 
 from engine.attention.metadata import PagedMetadata, PagedRows
 from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, copy_filled, why_not_flash
-from engine.attention.triton_paged import store
+from engine.attention.triton_backend.backend import store
 
 CAUSAL = (-1, 0)
 

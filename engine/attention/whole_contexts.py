@@ -1,8 +1,8 @@
 """Chunks of prompts by kernels that take keys and values of contexts as they come, one after the other.
 
 Where a step computes many positions that is faster than following block tables. What stands in the cache of
-earlier chunks is gathered first. `triton_prompts` computes them where it can, PyTorch's own FlashAttention 2
-elsewhere. Nothing here can be recorded: launches depend on how long the chunks are.
+earlier chunks is gathered first. `triton_backend.prompts` computes them where it can, PyTorch's own
+FlashAttention 2 elsewhere. Nothing here can be recorded: launches depend on how long the chunks are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.attention.backend import AttentionBatch
 from engine.attention.sdpa import slots_of
-from engine.attention.triton_prompts import HEAD_DIMS, LAUNCH, attend, tiling
+from engine.attention.triton_backend.prompts import HEAD_DIMS, LAUNCH, attend, tiling
 from engine.device.staging import upload
 from engine.kernels.launch import pdl
 

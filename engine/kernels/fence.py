@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from engine.attention.triton_kernels import INTERPRETED
+from engine.kernels.launch import INTERPRETED
 
 FENCE = not INTERPRETED
 """What kernels pass on as their constant FENCE; the interpreter runs no assembly."""

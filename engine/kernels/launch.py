@@ -18,10 +18,12 @@ from functools import cache
 from typing import Any
 
 import torch
+import triton
 
-from engine.attention.triton_kernels import INTERPRETED
 from engine.device.devices import on_device
 
+INTERPRETED = triton.knobs.runtime.interpret
+"""Whether kernels run in Triton's interpreter (TRITON_INTERPRET=1), on tensors of any device."""
 FIRST_CAPABILITY = (9, 0)
 MANY_PROGRAMS = 4096
 """From which on launching early costs more than it gains: those who wait take the place of those who work. On

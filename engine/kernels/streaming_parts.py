@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from engine.attention.triton_kernels import INTERPRETED
+from engine.kernels.launch import INTERPRETED
 
 
 @triton.jit

@@ -4,7 +4,8 @@
 
 For decodes, splits and tile are varied one after the other, keeping the best so far; for prefills, rows per
 tile, warps and loads in flight. Each line shows what the default takes, what the best found takes, and which
-launch that is: a default that loses everywhere belongs changed in `engine/attention/triton_paged.py`.
+launch that is: a default that loses everywhere belongs changed in
+`engine/attention/triton_backend/backend.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.attention import HEAD_DIM, HEADS, machine, steps
 from engine.attention import AttentionBatch
 from engine.attention.measure import seconds_per_layer
-from engine.attention.triton_paged import Launch, TritonBackend
+from engine.attention.triton_backend.backend import Launch, TritonBackend
 
 DECODE_CHOICES = {
     "ahead": (False, True),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.attention import AttentionBatch, StepShape
 from engine.attention.measure import with_shuffled_tables
-from engine.attention.triton_paged import TritonBackend
+from engine.attention.triton_backend.backend import TritonBackend
 from engine.kernels.activation import silu_mul
 from engine.kernels.norms.norm import rms_norm
 from engine.kernels.rotary import rotate_

@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from benchmarks.gpu.device import device_of
-from engine.attention.triton_prompts import LAUNCH, Launch, attend, tiling
+from engine.attention.triton_backend.prompts import LAUNCH, Launch, attend, tiling
 
 HEAD_DIM = 128
 CASES = {

@@ -15,8 +15,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from engine.attention import triton_decode, triton_prompts
-from engine.attention import triton_kernels as kernels
+from engine.attention.triton_backend import decodes, kernels, prompts
 
 HOPPER = GPUTarget("cuda", 90, 32)
 LAYOUT = {"BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HEAD_DIM": 128, "BLOCK_N": 64, "BLOCK_D": 128}
@@ -68,20 +67,20 @@ def main() -> None:
     for splits in (1, 16):
         constants = {**DECODE, **operand, "SPLITS": splits}
         fp32 = single if splits > 1 else single[:2]
-        compile_kernel(triton_decode.decode_kernel, {**constants, **WITHOUT_NORMS}, fp32)
-        compile_kernel(triton_decode.decode_kernel, constants, fp32)
+        compile_kernel(decodes.decode_kernel, {**constants, **WITHOUT_NORMS}, fp32)
+        compile_kernel(decodes.decode_kernel, constants, fp32)
     combine = {"HEADS": 16, "HEAD_DIM": 128, "SPLITS": 16, "BLOCK_N": 32, "BLOCK_D": 128, "COMBINED": 8}
-    compile_kernel(triton_decode.combine_kernel, {**combine, "PDL": True}, single)
+    compile_kernel(decodes.combine_kernel, {**combine, "PDL": True}, single)
     prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}
     compile_kernel(kernels.prefill_kernel, prefill, single)
-    for head_dim in triton_prompts.HEAD_DIMS:
-        compile_prompts(triton_prompts.LAUNCH, head_dim)
+    for head_dim in prompts.HEAD_DIMS:
+        compile_prompts(prompts.LAUNCH, head_dim)
 
 
-def compile_prompts(launch: triton_prompts.Launch, head_dim: int) -> None:
+def compile_prompts(launch: prompts.Launch, head_dim: int) -> None:
     tile = f"tensordesc<bf16[{launch.keys},{head_dim}]>"
     compile_kernel(
-        triton_prompts.prompts_kernel,
+        prompts.prompts_kernel,
         {
             "GROUP": 4, "HEAD_DIM": head_dim, "BLOCK_M": launch.queries, "BLOCK_N": launch.keys,
             "DESCRIPTORS": launch.descriptors,

@@ -88,7 +88,7 @@ def test_the_number_of_splits_changes_nothing(num_splits: int) -> None:
     """Contexts of 1 to 300 positions in up to 8 parts: parts are full, partial or empty."""
     case = Case("splits", ((299, 1), (0, 1), (64, 1), (65, 1), (128, 1)), heads=(3, 1), head_dim=80)
     backend_for("triton", case)
-    from engine.attention.triton_paged import Launch, TritonBackend
+    from engine.attention.triton_backend.backend import Launch, TritonBackend
 
     backend = TritonBackend(DEVICE, case.dtype, case.block_size, Launch(num_splits=num_splits))
     rules.check_step(backend, case, DEVICE)
@@ -97,7 +97,7 @@ def test_the_number_of_splits_changes_nothing(num_splits: int) -> None:
 
 def test_splits_fill_the_device_and_are_never_smaller_than_a_tile() -> None:
     backend_for("triton", Case("splits", ()))
-    from engine.attention.triton_paged import TritonBackend
+    from engine.attention.triton_backend.backend import TritonBackend
 
     backend = TritonBackend(DEVICE, torch.float32, 16)
     backend._processors = 132

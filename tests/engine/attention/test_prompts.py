@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.attention.triton_prompts import Launch, attend, tiling
+from engine.attention.triton_backend.prompts import Launch, attend, tiling
 
 HEADS, KV_HEADS, HEAD_DIM, TILE = 4, 2, 64, 32
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

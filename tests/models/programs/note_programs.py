@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from triton.runtime import driver
 
-from engine.attention import triton_paged
+from engine.attention.triton_backend import backend as triton_backend
 from engine.device.cuda_graphs import Rehearsal
 from engine.kernels import launch
 from engine.kernels.ahead import noted
@@ -86,7 +86,7 @@ def main() -> None:
         mock.patch.object(checkpoint, "runs_triton", fused),
         mock.patch.object(waveform_streams, "runs_triton", fused),
         mock.patch.object(launch, "pdl", fused),
-        mock.patch.object(triton_paged.TritonBackend, "supports", mock.Mock(return_value=None)),
+        mock.patch.object(triton_backend.TritonBackend, "supports", mock.Mock(return_value=None)),
         mock.patch.object(VoxCPMRunner, "prepare", note),
         mock.patch.object(torch.nn.functional, "linear", product),
         mock.patch.object(torch, "bmm", batched),

@@ -16,14 +16,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.attention import triton_kernels as kernels
 from engine.attention.backend import AttentionBatch
 from engine.attention.metadata import PagedMetadata
 from engine.attention.paged import PagedBackend, Tokens
-from engine.attention.triton_decode import COMBINED, combine_kernel, decode_kernel
+from engine.attention.triton_backend import kernels
+from engine.attention.triton_backend.decodes import COMBINED, combine_kernel, decode_kernel
 from engine.attention.whole_contexts import WholeContexts
 from engine.kernels.fence import FENCE
-from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.launch import INTERPRETED, kernel_on, launch_options
 
 DTYPES = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 MAX_HEAD_DIM = 256
@@ -84,12 +84,12 @@ class TritonBackend(PagedBackend):
             self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
         self._whole_contexts = self._device.type == "cuda" and dtype in (torch.float16, torch.bfloat16)
         # The interpreter holds bfloat16 as bits, which it can convert but not multiply.
-        self._operand = tl.float32 if kernels.INTERPRETED else DTYPES.get(dtype)
+        self._operand = tl.float32 if INTERPRETED else DTYPES.get(dtype)
 
     def supports(
         self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
     ) -> str | None:
-        if device.type != "cuda" and not kernels.INTERPRETED:
+        if device.type != "cuda" and not INTERPRETED:
             return f"needs CUDA, not {device.type}"
         if dtype not in DTYPES:
             return f"{dtype} is not one of {', '.join(map(str, DTYPES))}"
@@ -135,7 +135,7 @@ class TritonBackend(PagedBackend):
             BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
             SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
             BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), OPERAND=self._operand,
-            FENCE=FENCE, AHEAD=self._launch.ahead and not kernels.INTERPRETED,
+            FENCE=FENCE, AHEAD=self._launch.ahead and not INTERPRETED,
             num_warps=1, num_stages=1, **options,
         )  # fmt: skip
         if splits > 1:

@@ -3,7 +3,7 @@
 A cache layer is `[2, num_blocks, block_size, kv_heads, head_dim]`, contiguous within keys and within values.
 The query heads that share a key/value head stand together as the rows of one tile, so that keys and values
 are read once per group: with 16 query heads on 2 key/value heads, a tile of 64 rows holds 8 queries. Decodes
-have kernels of their own (`triton_decode`).
+have kernels of their own (`decodes`).
 
 Keys and values past a context are masked when they are loaded, not only in the scores, so whatever an unused
 slot holds, NaN included, cannot reach a sum. Scores, sums and outputs are accumulated in fp32; `OPERAND` is
@@ -17,9 +17,6 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
-
-INTERPRETED = triton.knobs.runtime.interpret
-"""Whether kernels run in Triton's interpreter (TRITON_INTERPRET=1), on tensors of any device."""
 
 
 @triton.jit
