@@ -10,7 +10,7 @@
 # are named.
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
-# sentencex, tokenizers, jinja2, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
+# sentencex, tokenizers, jinja2, pydantic, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
 # tests, transformers for those of text models. A test says why it is skipped where an optional package is missing:
 #
 #   soundfile, soxr             the bundled voice, whose recording is a FLAC file of another sample rate
@@ -40,7 +40,7 @@ print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) i
 PYTHON
 }
 
-missing=$(absent torch numpy safetensors sentencex tokenizers jinja2 tqdm xxhash triton)
+missing=$(absent torch numpy safetensors sentencex tokenizers jinja2 pydantic tqdm xxhash triton)
 if [ -n "$missing" ]; then
     echo "missing in $python: $missing" >&2
     exit 2
@@ -96,7 +96,7 @@ part() {
 everything() {
     local unavailable
     about
-    unavailable=$(absent einops transformers pydantic huggingface_hub tqdm)
+    unavailable=$(absent einops transformers huggingface_hub)
     if [ -n "$unavailable" ]; then echo "the published package cannot be imported without: $unavailable"; fi
     for name in "$@"; do
         case $name in
