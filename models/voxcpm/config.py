@@ -20,7 +20,7 @@ from models.config_fields import ConfigError, build, check_sizes, section
 
 ARCHITECTURES = ("voxcpm", "voxcpm2")
 _SIZES = (
-    "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+    "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads",
     "max_position_embeddings",
 )  # fmt: skip
 
@@ -193,6 +193,7 @@ class VoxCPMConfig:
     dtype: str = "bfloat16"
 
     def __post_init__(self) -> None:
+        check_sizes(self.lm_config, "num_hidden_layers")
         if self.architecture not in ARCHITECTURES:
             raise ConfigError(f"architecture {self.architecture!r} is not one of {', '.join(ARCHITECTURES)}")
         if self.feat_dim != self.audio_vae_config.latent_dim:
