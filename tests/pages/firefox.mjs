@@ -21,11 +21,34 @@ const browser = await puppeteer.launch({
   },
 });
 
+/**
+ * Asks again until it is so. Puppeteer's own waiting makes its functions by eval, which Firefox 140 refuses where the page
+ * forbids it.
+ */
+async function until(page, isSo, ...values) {
+  const end = Date.now() + PATIENCE;
+  while (!(await page.evaluate(isSo, ...values).catch(whileLoading))) {
+    if (Date.now() > end) throw new Error(`never so: ${isSo} of ${JSON.stringify(values)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A page that goes away answers nothing. */
+function whileLoading(error) {
+  if (!/context|navigat|realm|browsing|frame/i.test(String(error))) throw error;
+  return false;
+}
+
 const attribute = (page, selector, name, value) =>
-  page.waitForFunction((s, n, v) => document.querySelector(s)?.getAttribute(n) === v, { timeout: PATIENCE }, selector, name, value);
+  until(page, (s, n, v) => document.querySelector(s)?.getAttribute(n) === v, selector, name, value);
 const text = (page, selector, wanted) =>
-  page.waitForFunction((s, w) => document.querySelector(s)?.textContent.includes(w), { timeout: PATIENCE }, selector, wanted);
-const click = async (page, selector) => (await page.waitForSelector(selector, { visible: true, timeout: PATIENCE })).click();
+  until(page, (s, w) => document.querySelector(s)?.textContent.includes(w) ?? false, selector, wanted);
+const visible = (page, selector) => until(page, (s) => document.querySelector(s)?.checkVisibility({ visibilityProperty: true }) ?? false, selector);
+
+async function click(page, selector) {
+  await visible(page, selector);
+  await (await page.$(selector)).click();
+}
 
 async function open(page, path) {
   await page.goto(new URL(path, origin).href);
@@ -33,7 +56,7 @@ async function open(page, path) {
 }
 
 async function fill(page, selector, words) {
-  await page.waitForSelector(selector, { visible: true, timeout: PATIENCE });
+  await visible(page, selector);
   await page.$eval(selector, (field, value) => {
     field.value = value;
     field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -63,35 +86,35 @@ const PATHS = {
     await page.keyboard.down("Control");
     await page.keyboard.press("Enter");
     await page.keyboard.up("Control");
-    await page.waitForFunction(() => document.querySelectorAll(".word.heard").length === 5, { timeout: PATIENCE });
+    await until(page, () => document.querySelectorAll(".word.heard").length === 5);
   },
 
   /** A recording is examined, saved with consent, and spoken with. */
   async voices(page) {
     await open(page, "/");
     await click(page, "#new-voice");
-    await page.waitForSelector("dialog[open]");
-    await page.waitForFunction(() => document.querySelector("#consent-statement")?.textContent, { timeout: PATIENCE });
+    await visible(page, "dialog[open]");
+    await until(page, () => Boolean(document.querySelector("#consent-statement")?.textContent));
     await (await page.$("#voice-file")).uploadFile(voiceFile);
     await fill(page, "#voice-name", "Anna");
     await click(page, "#consent");
     await fill(page, "#consent-by", "Anna");
     await click(page, "#voice-save");
-    await page.waitForFunction(() => !document.querySelector("dialog[open]"), { timeout: PATIENCE });
+    await until(page, () => !document.querySelector("dialog[open]"));
     await text(page, "#voices", "Anna");
   },
 
   async book(page) {
     await open(page, "/book");
     await (await page.$("#file")).uploadFile(bookFile);
-    await page.waitForFunction(() => location.pathname.startsWith("/book/b_"), { timeout: PATIENCE });
+    await until(page, () => location.pathname.startsWith("/book/b_"));
     await click(page, "#make");
     await text(page, "#progress-words", "all spoken");
   },
 
   async sessions(page) {
     await open(page, "/sessions");
-    await page.waitForSelector("main", { visible: true });
+    await visible(page, "main");
   },
 
   async admin(page) {
