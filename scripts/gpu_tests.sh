@@ -13,7 +13,7 @@
 # sentencex, tokenizers, jinja2, pydantic, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
 # tests, transformers for those of text models. A test says why it is skipped where an optional package is missing:
 #
-#   soundfile, soxr             the bundled voice, whose recording is a FLAC file of another sample rate
+#   av, soundfile, soxr         the bundled voice, whose recording is a FLAC file of another sample rate
 #   fastapi, httpx, structlog, uvicorn, websockets, PyYAML, and those two: a worker process
 #   flash-attn                  attention by it
 #   the published package, and what it imports: a comparison with it (benchmarks/published.py puts it into

@@ -15,7 +15,7 @@ from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from tests.gpu.device import DEVICE, needs_gpu, needs_packages
 
-pytestmark = [needs_gpu, needs_packages("the recording of a voice", "soundfile", "soxr")]
+pytestmark = [needs_gpu, needs_packages("the recording of a voice", "av", "soundfile", "soxr")]
 BUNDLED = Path(models.voxcpm.__file__).parent / "bundled"
 TEXTS = ("Good morning, how are you today?", "She sells sea shells by the sea shore.")
 Clips = dict[str, tuple[np.ndarray, str | None]]
