@@ -53,6 +53,6 @@ def test_the_peer_takes_steps_with_adapters_too(tmp_path: Path, monkeypatch: pyt
 
 def test_a_peer_that_is_not_there_says_so(tmp_path: Path) -> None:
     (tmp_path / "adapters").mkdir()
-    found = measure_in_children(tmp_path, tmp_path / "adapters", [1], 2, 60)
+    found = measure_in_children(tmp_path, tmp_path / "adapters", [1], 2, (1,), 60)
     for part in ("without slots", "2 slots"):
         assert found[part]["works"] == [] and "not on PYTHONPATH" in found[part]["failed"][-1]

@@ -26,7 +26,9 @@ def by_peer(checkpoint: Path, directory: Path, sizes: Sizes, timeout: float) -> 
     told = {"enable_lm": True, "enable_dit": True, "enable_proj": False, "r": RANK, "alpha": RANK}
     for number in range(DIFFERENT):
         write_adapter(directory / str(number), random_adapter(config, TARGETS["attention"], number), told)
-    return measure_in_children(checkpoint, directory, [1, sizes.streams], sizes.slots, timeout)
+    return measure_in_children(
+        checkpoint, directory, [1, sizes.streams], sizes.slots, sizes.different, timeout
+    )
 
 
 def main() -> None:
@@ -47,20 +49,21 @@ def main() -> None:
     sizes = SIZES[device.type]
     began = time.perf_counter()
     checkpoint = make_checkpoint(chosen.shape, chosen.directory)
-    # A thousand decoders would fill the device.
-    only_steps = chosen.only_steps or chosen.targets != ["attention"]
-    if chosen.peer:
-        table_of_peer = by_peer(checkpoint, chosen.directory / "adapters", sizes, chosen.peer_seconds)
-    engine = engine_of(checkpoint, device, sizes, "all" if chosen.targets != ["attention"] else "attention")
+    attention_alone = chosen.targets == ["attention"]
+    only_steps = chosen.only_steps or not attention_alone  # a thousand decoders would fill the device
+    of_peer = {}
+    if chosen.peer:  # before ours takes the device's memory
+        folder = chosen.directory / "adapters"
+        of_peer = {"peer": by_peer(checkpoint, folder, sizes, chosen.peer_seconds)}
+    engine = engine_of(checkpoint, device, sizes, "attention" if attention_alone else "all")
     print(f"engine ({time.perf_counter() - began:.0f} s)", flush=True)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     table = {"shape": chosen.shape, "device": name, "rank": RANK, "targets": chosen.targets, "goals": GOALS}
     for targets in chosen.targets:
         found = measure(engine, TARGETS[targets], sizes, lambda line: print(line, flush=True), only_steps)
-        table |= {targets: found} if chosen.targets != ["attention"] else found
+        table |= found if attention_alone else {targets: found}
     engine.close()
-    if chosen.peer:
-        table["peer"] = table_of_peer
+    table |= of_peer
     print(json.dumps(table))
     if chosen.json:
         chosen.json.write_text(json.dumps(table, indent=1) + "\n")

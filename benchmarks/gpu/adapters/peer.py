@@ -1,6 +1,7 @@
 """What adapters cost nano-vllm-voxcpm 2.0.5, in a process of its own: steps of the same streams.
 
-    PYTHONPATH=WHEEL python -m benchmarks.gpu.adapters.peer CHECKPOINT ADAPTERS --streams 1,64 --slots 32
+    PYTHONPATH=WHEEL python -m benchmarks.gpu.adapters.peer CHECKPOINT ADAPTERS \\
+        --streams 1,64 --slots 32 --different 1,8,32
 
 ADAPTERS is a folder of adapters in the published package's layout, which are registered in turn. With no slot
 the peer takes no adapters. One JSON line per number of streams goes to standard output, after "RESULT ".
@@ -55,27 +56,36 @@ def step_costs(peer: Peer, streams: int, different: tuple[int, ...]) -> dict[str
 
 
 def measure_in_children(
-    checkpoint: Path, adapters: Path, streams: list[int], slots: int, timeout: float
+    checkpoint: Path,
+    adapters: Path,
+    streams: list[int],
+    slots: int,
+    different: tuple[int, ...],
+    timeout: float,
 ) -> dict[str, Any]:
     """Steps of the peer without room for adapters, and with so many slots; or why there are none."""
     found = {}
     for name, count in (("without slots", 0), (f"{slots} slots", slots)):
         arguments = [str(checkpoint), str(adapters), "--slots", str(count)]
-        arguments += ["--streams", ",".join(map(str, streams))]
+        for option, numbers in (("--streams", streams), ("--different", different)):
+            arguments += [option, ",".join(map(str, numbers))]
         found[name] = said_by_child(
             __name__, arguments, timeout, lambda row: print("peer", json.dumps(row), flush=True)
         )
     return found
 
 
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("adapters", type=Path)
-    parser.add_argument(
-        "--streams", type=lambda text: [int(count) for count in text.split(",")], required=True
-    )
+    parser.add_argument("--streams", type=_numbers, required=True)
     parser.add_argument("--slots", type=int, required=True)
+    parser.add_argument("--different", type=_numbers, required=True)
     parser.add_argument("--memory-share", type=float, default=0.8)
     chosen = parser.parse_args()
     directories = sorted(chosen.adapters.iterdir())
@@ -84,7 +94,7 @@ def main() -> None:
         for number in range(chosen.slots):
             peer.register(str(number), directories[number % len(directories)])
         for streams in chosen.streams:
-            different = tuple(count for count in (1, 8, 32) if count <= min(streams, chosen.slots))
+            different = tuple(count for count in chosen.different if count <= min(streams, chosen.slots))
             print(MARK + json.dumps(step_costs(peer, streams, different)), flush=True)
 
 
