@@ -245,6 +245,11 @@ class _PoolCollector:
         yield GaugeMetricFamily("voxfleet_queue_limit", "Requests that may wait.", value=self._pool.max_queue)
         running = sum(len(worker.leases) for worker in workers)
         yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
+        yield GaugeMetricFamily(
+            "voxfleet_fleet_may_be_empty",
+            "1 while a fleet without workers is as its fleet file or an operator wants it.",
+            value=float(self._pool.may_be_empty()),
+        )
         tasks = len(asyncio.all_tasks())
         yield GaugeMetricFamily("voxfleet_tasks", "Tasks of the event loop.", value=tasks)
         up = GaugeMetricFamily("voxfleet_worker_up", "1 when the worker may be routed to.", labels=["worker"])

@@ -133,6 +133,7 @@ class FleetDesk:
         self._orders = FleetOrders()
         self._last: dict[str, Any] | None = None
         pool.prospects = self.may_start
+        pool.may_be_empty = self.may_be_empty
 
     @property
     def report(self) -> FleetReport | None:
@@ -151,6 +152,14 @@ class FleetDesk:
             and kind.scaled != 0
             and kind.failed_starts < FAILING_STARTS
             and kind.offers(requirement, kind.model == first, workers)
+            for kind in report.kinds
+        )
+
+    def may_be_empty(self) -> bool:
+        """Whether the fleet is to have no worker while nobody asks, and those that were asked for can start."""
+        report = self.report
+        return report is not None and all(
+            (kind.least if kind.scaled is None else kind.scaled) == 0 and kind.failed_starts == 0
             for kind in report.kinds
         )
 

@@ -70,6 +70,8 @@ class WorkerPool:
         self.demand = Demand()
         self.prospects: Callable[[Requirement], bool] = lambda requirement: False
         """Whether somebody starts a worker for a requirement that none serves."""
+        self.may_be_empty: Callable[[], bool] = lambda: False
+        """Whether it is no fault that there is no worker."""
         self.elsewhere: Callable[[str], int] = lambda tenant: 0
         """Requests that a client with a limit has open at other gateways."""
         self.max_queue = max_queue

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from gateway.database import Database
 from gateway.errors import ApiError
+from gateway.metrics import Metrics
 from gateway.operations.event_log import EventLog
 from gateway.operations.fleet import FRESH_SECONDS, FleetDesk, FleetOrders, FleetReport, Said
 from gateway.settings import load_settings
@@ -67,6 +68,27 @@ async def test_a_request_is_held_while_the_controller_can_start_a_worker_for_it(
 async def test_nothing_is_held_for_a_kind_that_is_not_started(stage: Stage, why: dict) -> None:
     stage.report({**DESK, **why})
     assert not stage.desk.may_start(Requirement())
+
+
+@pytest.mark.parametrize(
+    ("kinds", "empty"),
+    [
+        ([DESK, OTHER], True),
+        ([DESK, {**OTHER, "least": 1}], False),
+        ([{**DESK, "least": 1, "scaled": 0}], True),
+        ([{**DESK, "scaled": 2}], False),
+        ([{**DESK, "failed_starts": 1}], False),
+    ],
+)
+async def test_a_fleet_is_empty_on_purpose_while_its_controller_says_so(
+    kinds: list[dict], empty: bool, stage: Stage
+) -> None:
+    told = Metrics(stage.pool).registry.get_sample_value
+    assert told("voxfleet_fleet_may_be_empty") == 0
+    stage.report(*kinds)
+    assert told("voxfleet_fleet_may_be_empty") == empty
+    stage.clock.now += FRESH_SECONDS
+    assert told("voxfleet_fleet_may_be_empty") == 0
 
 
 async def test_an_order_stays_until_a_report_shows_it(stage: Stage) -> None:
