@@ -156,7 +156,7 @@ class FleetDesk:
         )
 
     def may_be_empty(self) -> bool:
-        """Whether the fleet is to have no worker while nobody asks, and those that were asked for can start."""
+        """Whether the fleet is to have no worker while nobody asks, and none failed to start."""
         report = self.report
         return report is not None and all(
             (kind.least if kind.scaled is None else kind.scaled) == 0 and kind.failed_starts == 0
