@@ -5,5 +5,7 @@ text.py          the blocks that are found, within the limit
 plain_text.py    bytes to characters; paragraphs of plain text
 markdown_text.py, web_page.py, epub_book.py, word_file.py, pdf_file.py   a format each
 pdf_lines.py     lines of a page to paragraphs
+markers.py       numbers of HTML's and Markdown's lists
+word_numbers.py  numbers that Word counts, of lists and headings
 archive.py       files within a zip, as far as they may be unpacked
 """

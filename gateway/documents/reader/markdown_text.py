@@ -6,6 +6,7 @@ import re
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from markers import Count, Lists
 from text import Text
 from web_page import Page, parsed_html
 
@@ -30,17 +31,32 @@ def read_markdown(content: str, text: Text) -> None:
         fields = {name.lower()[:4]: value.strip().strip("\"'") for name, value in _FIELD.findall(front[1])}
         text.say(fields.get("titl"), fields.get("auth"), fields.get("lang"))
         content = content[front.end() :]
-    level = 0
+    level, lists = 0, Lists()
     for token in MarkdownIt("commonmark").enable("table").parse(content):
+        _count(token, lists)
         if token.type == "heading_open":
             level = int(token.tag[1])
         elif token.type == "inline":
-            text.add(_words(token.children or []), level)
+            text.add(lists.marked(_words(token.children or [])), level)
             level = 0
         elif token.type in ("fence", "code_block"):
-            text.add(token.content)
+            text.add(lists.marked(token.content))
         elif token.type == "html_block" and token.content.strip():
             _read_html(token.content, text)
+
+
+def _count(token: Token, lists: Lists) -> None:
+    """What begins or ends with a token, of lists and their items."""
+    if token.type == "ordered_list_open":
+        lists.begin(Count(int(token.attrs.get("start", 1)), sign=token.markup))
+    elif token.type == "bullet_list_open":
+        lists.begin(None)
+    elif token.type in ("ordered_list_close", "bullet_list_close"):
+        lists.end()
+    elif token.type == "list_item_open":
+        lists.item()
+    elif token.type == "list_item_close":
+        lists.item_ends()
 
 
 def _words(tokens: list[Token]) -> str:

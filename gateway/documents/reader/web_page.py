@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from lxml import etree
+from markers import Count, Lists
 from plain_text import decoded, encoding_of
 from refusal import Refusal
 from text import BASE_CHARACTERS, Text, raised
@@ -29,6 +30,9 @@ _SILENT_TYPES = frozenset({"pagebreak", "noteref", "doc-pagebreak", "doc-noteref
 _TYPES = ("{http://www.idpf.org/2007/ops}type", "epub:type", "role")
 """The second is what HTML's parser makes of the first, in a page that is no XML."""
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_LISTS = frozenset({"ol", "ul"})
+_UNMARKED = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*([-+]?\d{1,9})(?!\d)", re.ASCII)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
@@ -113,6 +117,7 @@ class Page:
         self._raised: list[int] = []
         """How many pieces there were before each `sup` that is open."""
         self._verbatim = 0
+        self._lists = Lists()
 
     def read(self, root: etree._Element) -> str | None:
         """Take all of it; the chapter that has begun and has no text yet."""
@@ -143,7 +148,11 @@ class Page:
         name = local_name(element)
         if name in _BLOCKS:
             self._flush()
-        if name in _HEADINGS:
+        if name in _LISTS:
+            self._lists.begin(_count(element) if name == "ol" else None)
+        elif name == "li":
+            self._lists.item(_number(element, "value"), shown=not _UNMARKED.search(element.get("style", "")))
+        elif name in _HEADINGS:
             self._levels.append(_HEADINGS[name])
         elif name == "br":
             self._pieces.append("\n")
@@ -160,7 +169,11 @@ class Page:
         name = local_name(element)
         if name in _BLOCKS:
             self._flush()
-        if name in _HEADINGS:
+        if name in _LISTS:
+            self._lists.end()
+        elif name == "li":
+            self._lists.item_ends()
+        elif name in _HEADINGS:
             self._levels.pop()
         elif name == "pre":
             self._verbatim -= 1
@@ -180,9 +193,26 @@ class Page:
 
     def _flush(self) -> None:
         level = self._levels[-1] if self._levels else 0
-        if self._text.add("".join(self._pieces), level, self._chapter):
+        words = self._lists.marked("".join(self._pieces))
+        if self._text.add(words, level, self._chapter):
             self._chapter = None
         self._pieces.clear()
+
+
+def _count(element: etree._Element) -> Count | None:
+    """How an `ol` counts; None where its numbers are not shown."""
+    if _UNMARKED.search(element.get("style", "")):
+        return None
+    back = "reversed" in element.attrib
+    start = _number(element, "start")
+    if start is None:
+        start = sum(local_name(each) == "li" for each in element) if back else 1
+    return Count(start, element.get("type", "1"), -1 if back else 1)
+
+
+def _number(element: etree._Element, name: str) -> int | None:
+    found = _NUMBER.match(element.get(name, ""))
+    return int(found[1]) if found else None
 
 
 def _is_link(element: etree._Element) -> bool:

@@ -14,6 +14,7 @@ from docx.text.paragraph import Paragraph
 from lxml import etree
 from refusal import Refusal
 from text import Text, raised
+from word_numbers import Numbers
 
 MAIN_PART = "word/document.xml"
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
@@ -37,6 +38,7 @@ def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
     said = document.core_properties
     text.say(said.title, said.author if said.author != "python-docx" else "", said.language)
     levels: dict[str | None, int | None] = {}
+    numbers = Numbers(document)
     for element in document.element.body.iter(qn("w:p")):
         paragraph = Paragraph(element, document)
         style = element.style
@@ -44,7 +46,8 @@ def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
             levels[style] = _level(paragraph)
         level = levels[style]
         if level is not None and not any(True for _ in element.iterancestors(_BOX)):
-            text.add(_words(element), level)
+            number, words = numbers.before(element), _words(element)
+            text.add(number + words if words.strip() else "", level)
 
 
 def rehearse() -> None:

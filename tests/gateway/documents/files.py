@@ -61,10 +61,36 @@ def word(*paragraphs: tuple[str, int]) -> bytes:
 
 def word_with(paragraph: str) -> bytes:
     """One paragraph, as XML."""
-    with zipfile.ZipFile(io.BytesIO(word())) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
+    files = unzipped(word())
     body = files["word/document.xml"].replace(b"<w:body>", f"<w:body><w:p>{paragraph}</w:p>".encode())
     return zipped({**files, "word/document.xml": body})
+
+
+def numbered_word(levels: str, begins: str, paragraphs: Sequence[tuple[str, int, int | None]]) -> bytes:
+    """Text, list (1, 2: that with `begins` of its own, 0: none) and level; a heading where there is none."""
+    document, whole = docx.Document(), io.BytesIO()
+    heading = document.styles["Heading 1"].element.get_or_add_pPr()
+    heading.get_or_add_numPr().get_or_add_numId().val = 1
+    for text, listed, level in paragraphs:
+        paragraph = document.add_heading(text, 1) if level is None else document.add_paragraph(text)
+        if level is not None:
+            numbered = paragraph._p.get_or_add_pPr().get_or_add_numPr()
+            numbered.get_or_add_numId().val, numbered.get_or_add_ilvl().val = listed, level
+    document.save(whole)
+    lists = "".join(
+        f'<w:num w:numId="{number}"><w:abstractNumId w:val="1"/>{more}</w:num>'
+        for number, more in ((1, ""), (2, begins))
+    )
+    numbering = (
+        '<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
+        f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{lists}</w:numbering>'
+    )
+    return zipped({**unzipped(whole.getvalue()), "word/numbering.xml": numbering})
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def pdf(*pages: Sequence[tuple[str, int, int]], trailer: str = "") -> bytes:

@@ -1,0 +1,55 @@
+"""S7: the numbers that a document's program counts are read, and those that it does not show are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.documents.reading import Documents
+from tests.gateway.documents.files import numbered_word
+
+HTML = (
+    '<html><body><ol start="3" type="a"><li>Three<li><p>Four</p><p>more</p><ul><li>dot</li></ul></li>'
+    "<li value=9><ol reversed><li>x</li><li>y</li></ol></li><li><img></li></ol>"
+    '<ol style="list-style: none"><li>free</ol><ol type=i><li>one<li>two</ol><p>after</p></body></html>'
+)
+MARKDOWN = "# T\n\n3. three\n4. four\n\n   more\n   - dot\n   1) in\n5. ```\n   code\n   ```\n\n- x\n"
+LEVELS = "".join(
+    f'<w:lvl w:ilvl="{level}"><w:start w:val="{start}"/><w:numFmt w:val="{format}"/>{more}'
+    f'<w:lvlText w:val="{text}"/></w:lvl>'
+    for level, start, format, text, more in (
+        (0, 1, "upperRoman", "Chapter %1", '<w:pStyle w:val="Heading1"/>'),
+        (1, 1, "decimal", "%1.%2", ""),
+        (2, 3, "lowerLetter", "(%3)", ""),
+        (3, 1, "bullet", "o", ""),
+    )
+)
+BEGINS = '<w:lvlOverride w:ilvl="1"><w:startOverride w:val="7"/></w:lvlOverride>'
+WORD = (
+    ("The One", 1, None), ("a", 1, 1), ("b", 1, 1), ("x", 1, 2), ("y", 1, 2), ("dot", 1, 3), ("c", 1, 1),
+    ("z", 1, 2), ("seven", 2, 1), ("eight", 2, 1), ("Two", 1, None), ("d", 1, 1), ("off", 0, 0),
+)  # fmt: skip
+"""Text, list, level; a heading where there is no level."""
+CASES = {
+    "html": (
+        HTML.encode(),
+        ["c. Three", "d. Four", "more", "dot", "i. 2. x", "1. y", "free", "1. one", "2. two", "after"],
+    ),
+    "md": (MARKDOWN.encode(), ["T", "3. three", "4. four", "more", "dot", "1) in", "5. code", "x"]),
+    "docx": (
+        numbered_word(LEVELS, BEGINS, WORD),
+        ["Chapter 1 The One", "1.1 a", "1.2 b", "(c) x", "(d) y", "dot", "1.3 c", "(c) z", "1.7 seven",
+         "1.8 eight", "Chapter 2 Two", "2.1 d", "off"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CASES)
+async def test_items_of_lists_have_the_numbers_that_are_shown(kind: str, tmp_path: Path) -> None:
+    content, said = CASES[kind]
+    path = tmp_path / "upload"
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        document = await Documents(10_000).read(file.fileno())
+    assert [block.text for block in document.blocks] == said
