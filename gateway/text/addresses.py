@@ -39,6 +39,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         rule(
             rf"{edge}(?P<say>[a-z]{{2,6}}://(?:{_HOST}[A-Za-z]{{2,}}|[A-Za-z0-9.-]+){_TAIL})", say_url, re.I
         ),
+        rule(rf"{edge}(?P<say>localhost:\d{{1,5}}(?:/[A-Za-z0-9._~/-]*[A-Za-z0-9])?)(?!\w)", say_url),
         rule(rf"{edge}(?P<say>www\.{_HOST}[A-Za-z]{{2,}}{_TAIL})", say_url, re.I),
         rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
         rule(rf"{edge}(?P<say>[A-Za-z0-9_-]+\.(?:{_FILES}))(?![A-Za-z0-9])", say_all),

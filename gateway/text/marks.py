@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from gateway.text.rules import Rule, rule
@@ -18,6 +19,21 @@ FIGURES = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
 """Of figures above the line to those on it."""
 NOTE = rf"(?:(?<=[a-z]{{3}})(?<!sin|cos|tan|log)|(?<=[.,;:!?”’\"]))[{RAISED}]{{1,3}}(?![\w⁻⁺])"
 """The figure of a note in Latin script, behind a word or a sentence; a power stands behind a short sign."""
+_NOTES = r"(?:\[[1-9]\d{0,2}\]){1,9}"
+_PROGRAM = re.compile(r"[={};]|\w\(")
+_ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
+
+
+def _noted(match: re.Match[str]) -> str | None:
+    """Not an element of an array in a program."""
+    around = match.string[max(0, match.start() - 80) : match.end() + 80]
+    return None if _PROGRAM.search(around) else ""
+
+
+def _unescaped(match: re.Match[str]) -> str | None:
+    said = html.unescape(match[0])
+    return None if said == match[0] else said
+
 
 MARKS: tuple[Rule, ...] = (
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
@@ -34,10 +50,15 @@ MARKS: tuple[Rule, ...] = (
     rule(r"(?<![\w*])(?P<say>\*{1,3})(?=\S)(?=[^*\n]*\S\*)", ""),
     rule(r"(?<=[^\s*])(?P<say>\*{1,3})(?![\w*])|(?<=[\u3400-\u9fff])\*{1,3}(?=[\u3400-\u9fff])", ""),
     rule(r"(?<=[\u3400-\u9fff])(?P<say>\*{1,3})|\*{2,3}(?=[\u3400-\u9fff])", ""),
+    rule(rf"(?<!\w)\w{{0,40}}(?:{_ENTITY}\w{{0,40}}){{1,20}}", _unescaped),
+    rule(rf"(?<=[.,;:!?”’\"。，；：！？])(?P<say>{_NOTES})(?=[\s\u3400-\u9fff]|$)", ""),
+    rule(rf"(?<=[a-z]{{3}})(?P<say>{_NOTES})(?=[,.:!?]?(?:\s+[^\W_]|\s*$))", _noted),
+    rule(r"^[ \t]*(?:\d{1,3}|[A-Za-z])(?P<say>\))(?=[ \t]*[\u3400-\u9fff]|[ \t]+\S)", ".", re.M),
     rule(r"~~", ""),
     rule(r"(?<!\w)(?P<say>__)(?=\w)(?=[^\n]{0,500}\w__(?!\w))", ""),
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
     rule(rf"</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>", "", re.I),
+    rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(EMOJI, ""),
     rule("[\ufe0f\u200d\u20e3]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),

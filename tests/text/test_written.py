@@ -59,6 +59,34 @@ ENGLISH = {
     "7–9 pm, 1️⃣ First": "seven to nine p m, one First",
     "<b1>5</b1>, ελληνικά 5": "<b1>5</b1>, ελληνικά 5",
     "8½ x 11, Vol. II": "eight and a half by eleven, Volume two",
+    "180°C/350°F, 72°F / 22°C": "one hundred eighty degrees Celsius or three hundred fifty degrees"
+    " Fahrenheit, seventy-two degrees Fahrenheit or twenty-two degrees Celsius",
+    "350 degrees F, 180C": "three hundred fifty degrees Fahrenheit, one hundred eighty degrees Celsius",
+    "Red / blue, yes * no, $10 / month": "Red / blue, yes * no, ten dollars per month",
+    "y = width * height / 2": "y equals width times height divided by two",
+    "5-3=2, 8/2=4, +5%": "five minus three equals two, eight divided by two equals four, plus five percent",
+    "2h 30m, 1h30m, 5m 3s, 5m": "two hours thirty minutes, one hour thirty minutes, five minutes three"
+    " seconds, five meters",
+    "6 ft. 2 in. tall, 20 mins. 15 secs": "six feet two inches tall, twenty minutes fifteen seconds",
+    "5' 11\" or 32\" TV, 3' x 5'": "five feet eleven inches or thirty-two inch TV, three by five feet",
+    "40°26′46″N": "forty degrees twenty-six minutes forty-six seconds N",
+    "550e8400-e29b-41d4-a716-446655440000": "five five zero e eight four zero zero, e two nine b, four one d"
+    " four, a seven one six, four four six six five five four four zero zero zero zero",
+    "00:1A:2B:3C:4D:5E": "zero zero, one A, two B, three C, four D, five E",
+    "10.0.0.0/8, localhost:8080": "ten dot zero dot zero dot zero slash eight, localhost colon eight zero"
+    " eight zero",
+    "INV-2024-0001": "INV twenty twenty-four, zero zero zero one",
+    "5-Jan-2024, 05-Jan-24, c. 1850": "January fifth, twenty twenty-four, January fifth, twenty-four, circa"
+    " eighteen fifty",
+    "Apple Inc. CEO, 5 Main Rd. The dog, Ford Co. Ltd. (inc. tax)": "Apple Incorporated CEO, five Main Road."
+    " The dog, Ford Company Ltd. (including tax)",
+    "10/10, 50/50, Psalm 23:1-4": "ten out of ten, fifty fifty, Psalm twenty-three, one to four",
+    "In 1998.[3] Then x = arr[1]": "In nineteen ninety-eight. Then x equals arr[one]",
+    "It fell.[3][4] Its towns[12] grew": "It fell. Its towns grew",
+    "AT&amp;T, caf&eacute;, 5&nbsp;km": "AT and T, café, five kilometers",
+    "1) One\nb) Two": "one. One\nb. Two",
+    "love you <3\nx is <3": "love you\nx is less than three",
+    "Tel.: 555-1234": "Telephone: five five five, one two three four",
 }
 
 
@@ -77,6 +105,8 @@ CHINESE = {
     "书号是978-7-111-12345-6。": "书号是九七八七一一一一二三四五六。",
     "①首先，⑫要求>5，<10。": "一首先，十二要求大于五，小于十。",
     "地址为192.168.1.1:8080。": "地址为一九二点一六八点一点一冒号八零八零。",
+    '他说，"今天是3号。"': '他说，"今天是三号。"',
+    "1)第一项。": "一.第一项。",
 }
 
 

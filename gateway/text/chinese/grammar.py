@@ -27,6 +27,8 @@ def _grammar() -> Callable[[str], str]:
     return Normalizer(lang="zh", operator="tn", remove_erhua=False).normalize
 
 
+_ESCAPED = re.compile(r"\\([\"\\])")
+"""What the grammars make of quotes and backslashes."""
 _MOST_CHARACTERS = 200
 """Of a clause that is compared with what the grammars make of it."""
 _CLAUSE = re.compile(r"[^，,。；;！!？?：:\n、]+(?:,(?=\d)[^，,。；;！!？?：:\n、]+)*")
@@ -57,7 +59,7 @@ def _said(clause: str) -> str:
     """Empty where the grammars fail."""
     try:
         with _lock:
-            return _grammar()(clause)
+            return _ESCAPED.sub(r"\1", _grammar()(clause))
     except (AssertionError, RuntimeError, ValueError) as error:
         logger.info("grammar failed", reason=type(error).__name__)
         return ""

@@ -20,12 +20,18 @@ _AFTER_NAME = {
     "Jr": "Junior", "Sr": "Senior", "Inc": "Incorporated", "Corp": "Corporation", "Ltd": "Limited",
     "Co": "Company", "Bros": "Brothers", "Mt": "Mountain", "Univ": "University",
 }  # fmt: skip
+_NEVER_BEFORE_NAME = "Inc|Corp|Ltd|Jr|Bros|Ave|Blvd|Rd|Hwy|Pkwy"
+"""A capital behind these begins no name that they belong to."""
+_BEGINS = re.compile(
+    r"\s+(?:He|She|It|They|We|I|You|The|An?|This|That|These|There|His|Her|Its|Our|But|And|In|On|At|If|When)\b"
+)
 _ANYWHERE = {
     "etc.": "etcetera", "e.g.": "for example", "E.g.": "For example", "i.e.": "that is", "I.e.": "That is",
     "vs.": "versus", "vs": "versus", "approx.": "approximately", "Approx.": "Approximately",
     "dept.": "department", "Dept.": "Department", "govt.": "government", "temp.": "temperature",
     "est.": "established", "Est.": "Established", "incl.": "including", "excl.": "excluding",
-    "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous", "w/o": "without", "w/": "with ",
+    "inc.": "including", "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous",
+    "w/o": "without", "w/": "with ",
     "Ph.D.": "P h D", "M.D.": "M D", "et al.": "and others", "cf.": "compare", "a.k.a.": "also known as",
     "Bldg.": "Building", "Apt.": "Apartment", "apt.": "apartment", "Nº": "number", "№": "number",
     "N°": "number", "a.m.": "a m", "p.m.": "p m", "A.M.": "a m", "P.M.": "p m",
@@ -87,6 +93,12 @@ def _after_name(match: re.Match[str]) -> str:
     return _table(_AFTER_NAME, match)
 
 
+def _within(match: re.Match[str]) -> str:
+    """The long form, with its full stop where a word follows that rather begins a sentence."""
+    words = _AFTER_NAME[match["say"].rstrip(".")]
+    return f"{words}." if _BEGINS.match(match.string, match.end()) else words
+
+
 def _before_name(match: re.Match[str]) -> str:
     return _BEFORE_NAME[match["say"].rstrip(".")]
 
@@ -141,6 +153,12 @@ RULES: tuple[Rule, ...] = (
         lambda match: _after_name(match) if _follows_name(match) else None,
     ),
     rule(rf"(?<=\d[a-z]{{2}}\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?!\w)", _after_name),
+    rule(
+        rf"(?<=[A-Za-z]\s)(?P<say>(?:{_NEVER_BEFORE_NAME}|Co(?=\.,?\s+(?:Ltd|Inc|LLC)\b))\.)(?=,?\s+[A-Z])",
+        lambda match: _within(match) if _follows_name(match) else None,
+    ),
+    rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d])", lambda match: f"{match[0][0]}elephone"),
+    rule(r"(?<![\w.])c\.\s?(?=\d{3,4}\b(?![.,]\d))", "circa "),
     rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),
     rule(rf"\b(?P<say>Dr|Mr|Mrs|Ms|Prof){_CAPITAL}", _before_name),
     rule(rf"(?<![\w.])(?P<say>(?:{_any(_BEFORE_NUMBER)})\.)(?=\s?#?\d)", _before_number, re.I),

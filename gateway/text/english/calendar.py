@@ -56,6 +56,10 @@ def _month_first(match: re.Match[str]) -> str:
     return f"{_month_name(match['month'])} {day}{years}"
 
 
+def _hyphened(match: re.Match[str]) -> str | None:
+    return _spoken_date(MONTHS.index(_month_name(match["month"])) + 1, int(match["day"]), match["y"])
+
+
 def _days_of_month(match: re.Match[str]) -> str | None:
     first, last = int(match["first"]), int(match["day"])
     years = f"{',' if match['comma'] else ''} {year(int(match['year']))}" if match["year"] else ""
@@ -138,7 +142,9 @@ _COUNTED = (
     r"(?![,.]\d|%|-\d|\s?[$€£]|\s?k[mg]\b)"
 )
 """What follows a number of things, and no year."""
-_TIME_WORDS = r"[Ii]n|[Ss]ince|[Dd]uring|[Uu]ntil|[Tt]ill|[Yy]ear|[Cc]irca|[Cc]a\.|©|\([Cc]\)|[Cc]opyright"
+_TIME_WORDS = (
+    r"[Ii]n|[Ss]ince|[Dd]uring|[Uu]ntil|[Tt]ill|[Yy]ear|[Cc]irca|[Cc]a\.|\bc\.|©|\([Cc]\)|[Cc]opyright"
+)
 _PERHAPS_TIME = (
     "[Bb]y|[Oo]f|[Ff]rom|[Tt]o|[Bb]efore|[Aa]fter|[Bb]ack in|[Aa]nd|[Bb]etween|[Aa]round|[Ss]pring|[Ss]ummer|"
     "[Aa]utumn|[Ff]all|[Ww]inter"
@@ -154,6 +160,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d-\d\d-\d\d)T(?=\d\d:)", "at"),
     rule(r"(?<![\w/])(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>[12]\d{3}|\d\d)(?![\w/])", _slashed),
     rule(r"(?<![\w/-])(?P<m>\d{1,2})-(?P<d>\d{1,2})-(?P<y>[12]\d{3})(?![\w/-])", _slashed),
+    rule(rf"(?<![\w/-]){_DAY}-{_MONTH}-(?P<y>[12]\d{{3}}|\d\d)(?![\w/-])", _hyphened),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
         r"\b(?:[Oo]n|[Dd]ated|[Dd]ue|[Ss]ince|[Uu]ntil)\s"

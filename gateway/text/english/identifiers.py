@@ -23,7 +23,12 @@ def _chain(match: re.Match[str]) -> str:
 
 
 def _grouped(match: re.Match[str]) -> str:
-    return ", ".join(_apart(group) for group in re.split("[ -]", match["say"]))
+    return ", ".join(_apart(group) for group in re.split("[ :-]", match["say"]))
+
+
+def _numbered(match: re.Match[str]) -> str:
+    """The groups of figures of a code such as "INV-2024-0001"."""
+    return " " + ", ".join(short_code(group) for group in match["say"][1:].split("-"))
 
 
 def _group(group: str) -> str:
@@ -44,6 +49,7 @@ def _ip_address(match: re.Match[str]) -> str | None:
     if any(int(group) > 255 for group in groups):
         return None
     port = f" colon {digits(match['port'])}" if match["port"] else ""
+    port = f" slash {cardinal(int(match['mask']))}" if match["mask"] else port
     return " dot ".join(digits(group) if len(group) == 3 else cardinal(int(group)) for group in groups) + port
 
 
@@ -79,7 +85,11 @@ _STATES = (
 )
 _GAP = r"[ .\u00a0-]?"
 _CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
+_HEX = "[0-9A-Fa-f]"
 RULES = (
+    rule(rf"(?<![\w-])(?P<say>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?![\w-])", _grouped),
+    rule(rf"(?<![\w:-])(?P<say>{_HEX}{{2}}(?:([:-]){_HEX}{{2}})(?:\2{_HEX}{{2}}){{4}})(?![\w:-])", _grouped),
+    rule(r"(?<=[A-Za-z])(?P<say>(?:-\d+){2,})(?![\w-]|[.,]\d)", _numbered),
     rule(r"\b(?P<say>[A-Z]{2}\d{2}(?: \d{4}){3,7}(?: \d{1,4})?)\b", _grouped),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d{4}(?:[ -]\d{4}){3})(?![\w-]|[.,]\d)", _grouped),
     rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?!\w)", _phone),
@@ -93,7 +103,10 @@ RULES = (
     rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
     rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
     rule(r"\b[Ee]xt\.?\s?(?P<say>\d{3,5})\b", _digits),
-    rule(r"(?<![\w.])(?P<address>\d{1,3}(?:\.\d{1,3}){3})(?::(?P<port>\d{1,5}))?(?![\w.]\d|\w)", _ip_address),
+    rule(
+        r"(?<![\w.])(?P<address>\d{1,3}(?:\.\d{1,3}){3})(?::(?P<port>\d{1,5})|/(?P<mask>\d{1,2}))?(?![\w.]\d|\w)",
+        _ip_address,
+    ),
     rule(
         r"(?<![A-Za-z0-9.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
     ),
@@ -121,7 +134,7 @@ RULES = (
     rule(r"(?<=[A-Z])(?P<say>\d{3})(?![\w.,])", _product),
     rule(r"(?<![\w.,$])(?P<say>\d{3,4})(?=p\b)", _code),
     rule(
-        r"(?<![\w.])(\d+(?:\.\d+)?)[eE]([+-]?\d+)(?!\w)",
+        r"(?<![\w.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![\w-])",
         lambda match: f"{number(match[1])} times ten to the {number(match[2])}",
     ),
 )

@@ -77,7 +77,7 @@ _PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk",
 _UNCOUNTED = {"hertz", "kilohertz", "megahertz", "gigahertz", "P S I", "R P M", "F P S", "D P I"}
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
-_UNIT_END = r"(?![A-Za-z0-9²³'’])(?:\.(?=\s+[a-z]))?"
+_UNIT_END = r"(?![A-Za-z0-9²³'’])(?:\.(?=\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
 """With a full stop where the sentence goes on behind it."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 
@@ -173,10 +173,38 @@ def _height(match: re.Match[str]) -> str:
     )
 
 
+def _arc(match: re.Match[str]) -> str:
+    seconds = f" {number(match['s'])} seconds" if match["s"] else ""
+    return f"{number(match['d'])} degrees {number(match['m'])} minutes{seconds} "
+
+
+def _sides(match: re.Match[str]) -> str:
+    return f"{number(match[1])} by {number(match[3])} {'feet' if match[2] in _FEET else 'inches'}"
+
+
+def _duration(match: re.Match[str]) -> str | None:
+    """Of hours, minutes and seconds, of which at least two are there: "m" alone is a meter."""
+    parts = [
+        (match[name], unit) for name, unit in (("h", "hour"), ("m", "minute"), ("s", "second")) if match[name]
+    ]
+    if len(parts) < 2:
+        return None
+    return " ".join(
+        f"{number(amount)} {unit if int(amount) == 1 else plural_unit(unit)}" for amount, unit in parts
+    )
+
+
+def _oven(match: re.Match[str]) -> str:
+    return f"{number(match['n'])} degrees {_SCALES_OF_HEAT[match['scale']]}"
+
+
 def _percent(match: re.Match[str]) -> str:
     return {"%": " percent", "‰": " per mille", "％": " percent"}[match[0].strip()]
 
 
+_FEET = "'’"
+_SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
+_BEGINS = r"(?:(?<![\w./⁄])|(?<=[A-Za-z]/))"
 _NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
 RULES = (
     rule(
@@ -198,18 +226,36 @@ RULES = (
     rule(
         rf"(?<![\w.,])(?P<amount>{_AMOUNT})(?:\s(?P<scale>{_SCALE}))?\s?(?P<code>{'|'.join(_CODES)})\b", _code
     ),
+    rule(
+        rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?(?=[NSEW]\b)",
+        _arc,
+    ),
     rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
+    rule(r"(?<![\w.])(\d{1,2})['’′]\s(\d{1,2})(\"|”|″|'')(?!\w)", _height),
+    rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
+    rule(
+        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|monitor|screen|display|pan|pipe)\b)", " inch"
+    ),
+    rule(r"(?<=\d)\s?″", " inches"),
+    rule(
+        r"(?<![\w./])(?:(?P<h>\d{1,3})\s?h(?:rs?)?\s?)?(?P<m>\d{1,3})\s?m(?:in)?(?:\s?(?P<s>[0-5]?\d)\s?s(?:ec)?)?"
+        r"(?![\w'’²³/])",
+        _duration,
+    ),
+    rule(r"(?<=°[CF])\s?/\s?(?=[-−]?\d{1,3}(?:\.\d+)?\s?°[CF]\b)", " or "),
+    rule(r"(?<![\w.,$€£#-])(?P<n>[1-5]\d[05])(?P<scale>[CF])\b(?![-'’.]\w)", _oven),
+    rule(r"\bdegrees (?P<say>[CF])\b(?![.'’]\w)", lambda match: _SCALES_OF_HEAT[match["say"]]),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
     rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),
     rule(
-        rf"(?<![\w./⁄])(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
+        rf"{_BEGINS}(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
         rf"(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{_UNIT}){_UNIT_END}",
         _measure,
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
     rule(
-        r"(?<=\d)/(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b",
+        r"(?<=\d)\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b",
         lambda match: f" per {_PERIODS.get(match['unit'], match['unit'])}",
     ),
 )

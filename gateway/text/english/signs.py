@@ -32,6 +32,10 @@ _OPERATORS = {
 }
 
 
+_EVEN = (20, 50)
+"""Said twice: "fifty fifty"."""
+
+
 def _mixed(match: re.Match[str]) -> str:
     whole, top, bottom = int(match[1]), int(match[2]), int(match[3])
     return _whole_and(whole, top, bottom)
@@ -53,6 +57,9 @@ def _vulgar(match: re.Match[str]) -> str:
 
 def _fraction(match: re.Match[str]) -> str | None:
     top, bottom = int(match[1]), int(match[2])
+    if top == bottom:
+        between = " " if top in _EVEN else " out of "
+        return f"{cardinal(top)}{between}{cardinal(bottom)}"
     if bottom < 2 or bottom > 100 or top >= bottom:
         return f"{cardinal(top)} over {cardinal(bottom)}"
     before_unit = match.string[match.end() : match.end() + 1] == "-"
@@ -74,7 +81,13 @@ def _beside_number(match: re.Match[str]) -> str | None:
     return None if is_tag else _COMPARISONS[match[0]]
 
 
-def _operate(match: re.Match[str]) -> str:
+def _operate(match: re.Match[str]) -> str | None:
+    """Between two words "/" and "*" are no operators, unless an equation says so."""
+    sign, text = match["say"].strip(), match.string
+    if sign in "*/" and "=" not in text[: match.start()] and not _EQUALS.match(text, match.end()):
+        before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 2]
+        if not (_OPERAND_ENDS.search(before) and _OPERAND_BEGINS.match(after)):
+            return None
     return _OPERATORS[match["say"].strip()]
 
 
@@ -103,6 +116,9 @@ def _other_digits(match: re.Match[str]) -> str:
     return digits(match[0])
 
 
+_EQUALS = re.compile(r"[\w.]{1,40}\s?=")
+_OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
+_OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
 _OPERAND = r"(?<=[\w)²³.])"
 _END = r"(?![A-Za-z0-9])"
 RULES: tuple[Rule, ...] = (
@@ -121,6 +137,13 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
+    rule(r"(?<![\w)+])\+(?=\.?\d)", "plus "),
+    rule(r"(?<=\d)-(?=\d+(?:\.\d+)?\s?=)", " minus "),
+    rule(r"(?<=\d)/(?=\d+(?:\.\d+)?\s?=)", " divided by "),
+    rule(
+        r"\b(?:[A-Z][a-z]{2,15}\.?)\s(?P<say>(\d{1,3}):(\d{1,3})[-–](\d{1,3}))(?![\w:])",
+        lambda match: f"{number(match[2])}, {number(match[3])} to {number(match[4])}",
+    ),
     rule(r"(?<=\d)(?P<say>[x×])(?=\d)", " by "),
     rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
     rule(
