@@ -11,7 +11,9 @@ import os
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -60,10 +62,11 @@ class HeldAdapters:
         ProtocolError.
         """
         check_takes_adapters(engine)
-        while len(self._held) >= engine.adapters.limit:
-            self._drop_oldest(engine)
         loop = asyncio.get_running_loop()
-        info = await loop.run_in_executor(self._thread, _load, engine, body, digest)
+        adapter = await loop.run_in_executor(self._thread, _read, engine, body, digest)
+        while adapter.digest not in self._held and len(self._held) >= engine.adapters.limit:
+            self._drop_oldest(engine)
+        info = await loop.run_in_executor(self._thread, _load, engine, adapter)
         if info.num_bytes > self._max_bytes:
             engine.adapters.remove(info.name)
             self._held.pop(info.name, None)
@@ -101,15 +104,28 @@ def check_takes_adapters(engine: Any) -> None:
         raise RequestError(message, "adapter", ADAPTERS_UNSUPPORTED)
 
 
-def _load(engine: Any, body: bytes, digest: str | None) -> Any:
+def _read(engine: Any, body: bytes, digest: str | None) -> Any:
     from models.lora.adapter import AdapterError
 
     config, weights = unpack_adapter(body)
-    try:
+    with _refused_as_request():
         adapter = engine.received_adapter(config, weights)
         if digest not in (None, adapter.digest):
             raise AdapterError("the adapter is another one than was announced")
+        return adapter
+
+
+def _load(engine: Any, adapter: Any) -> Any:
+    with _refused_as_request():
         return engine.adapters.add(adapter.digest, adapter)
+
+
+@contextmanager
+def _refused_as_request() -> Iterator[None]:
+    from models.lora.adapter import AdapterError
+
+    try:
+        yield
     except AdapterError as error:
         raise RequestError(str(error), "adapter", "invalid_adapter") from error
 
