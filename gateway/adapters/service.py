@@ -86,8 +86,8 @@ class Adapters:
 
     # ------------------------------------------------------------------------------------------- the registry
 
-    async def create(self, file: int, form: AdapterForm, owner: str) -> Adapter:
-        """A new adapter of `owner` from an open file of weights.
+    async def create(self, file: int, form: AdapterForm, owner: str, id: str | None = None) -> Adapter:
+        """A new adapter of `owner` from an open file of weights; `id`: that it is to have, else a random one.
 
         Raises ApiError: 409 for the name or too many, 413, 422 for what does not fit, 503, 507.
         """
@@ -95,6 +95,7 @@ class Adapters:
             body = await asyncio.to_thread(_packed, file, form)
             found = await self._examined(body, form.model)
             row = Adapter(
+                id=id,
                 **form.columns,
                 owner=owner,
                 digest=found.digest,
@@ -131,6 +132,10 @@ class Adapters:
             unused = await self._registry.remove(id)
             if unused is not None:
                 await self._delete(unused)
+
+    async def has(self, id: str) -> bool:
+        """Whether there is one of that id. Raises ApiError 503."""
+        return await self._registry.get(id) is not None
 
     async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Adapter:
         """One that the caller may see. Raises ApiError 404, 503."""

@@ -5,6 +5,7 @@ Custom voices and adapters are such rows. Everybody sees and names those with co
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Sequence
@@ -38,6 +39,11 @@ class Sort(Generic[Row]):
     def is_id(self, reference: str) -> bool:
         """Whether it has the form of an id of ours."""
         return re.fullmatch(rf"{self.prefix}_[0-9a-f]{{16}}", reference) is not None
+
+    def id_of(self, *origin: str) -> str:
+        """The id of what is made of these once, also where its maker does not learn that it was."""
+        digest = hashlib.sha256(" ".join(origin).encode()).hexdigest()
+        return f"{self.prefix}_{digest[:16]}"
 
     def name_taken(self, name: str) -> ApiError:
         """Another one is called so."""
@@ -99,8 +105,8 @@ class NamedRows(Generic[Row]):
         return or_(table.consent_at.is_not(None), table.owner == (tenant or ""))
 
     async def add(self, row: Row) -> Row:
-        """Insert a row and give it an id. Raises ApiError: 409 too many, or the name is taken, 422."""
-        row.id = f"{self._sort.prefix}_{secrets.token_hex(8)}"
+        """Insert a row, with an id unless it has one. Raises ApiError: 409 too many, name taken, 422."""
+        row.id = row.id or f"{self._sort.prefix}_{secrets.token_hex(8)}"
         await to_its_end(self._add(row))
         return row
 

@@ -13,6 +13,7 @@ Functions and methods block, and raise OSError.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import secrets
@@ -138,6 +139,11 @@ class TrainingFiles:
     def weights(self) -> Path:
         """Of the adapter that was learnt."""
         return self.learnt / _WEIGHTS
+
+    def digest_of_weights(self) -> str:
+        """SHA-256, in hex."""
+        with self.weights.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     @property
     def config(self) -> str:

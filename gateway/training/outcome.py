@@ -11,11 +11,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.adapters.fields import AdapterForm
+from gateway.adapters.registry import ADAPTERS
 from gateway.database import Training, TrainingRecording
 from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.training.files import TrainingFiles
 from gateway.voices.fields import VoiceForm, validated
+from gateway.voices.registry import VOICES
 
 _BEST_SECONDS = 8.0
 """Of a reference."""
@@ -24,7 +26,12 @@ _LONGEST_NAME = 80
 
 
 async def make_adapter(gateway: Gateway, training: Training, files: TrainingFiles) -> str:
-    """Its id. Raises ApiError, OSError."""
+    """Its id; what was made before is not made again. Raises ApiError, OSError."""
+    if training.adapter_id and await gateway.adapters.has(training.adapter_id):
+        return training.adapter_id
+    own_id = ADAPTERS.id_of(training.id, await asyncio.to_thread(files.digest_of_weights))
+    if await gateway.adapters.has(own_id):
+        return own_id
     config = await asyncio.to_thread(lambda: files.config)
     base = json.loads(config).get("base_model")
     served = {worker.model.name for worker in gateway.pool.workers.values() if worker.model is not None}
@@ -33,7 +40,7 @@ async def make_adapter(gateway: Gateway, training: Training, files: TrainingFile
 
     async def make(name: str) -> str:
         fields = validated(AdapterForm, {**form, "name": name, **_consent(training)})
-        return (await gateway.adapters.create(weights, fields, training.owner)).id
+        return (await gateway.adapters.create(weights, fields, training.owner, own_id)).id
 
     try:
         id, name = await _under_a_free_name(training.name, make)
@@ -46,7 +53,10 @@ async def make_adapter(gateway: Gateway, training: Training, files: TrainingFile
 async def make_voice(
     gateway: Gateway, training: Training, files: TrainingFiles, recordings: Sequence[TrainingRecording]
 ) -> str:
-    """Its id. Raises ApiError, OSError."""
+    """Its id; what was made before is not made again. Raises ApiError, OSError."""
+    own_id = VOICES.id_of(training.id, str(training.adapter_id))
+    if await gateway.voices.has(own_id):
+        return own_id
     reference = files.recording(reference_of(recordings).id)
     audio = await asyncio.to_thread(os.open, reference, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -54,8 +64,8 @@ async def make_voice(
         fields = {"name": name, "parameters": {"adapter": training.adapter_id}, **_consent(training)}
         if training.language is not None:
             fields["language"] = training.language
-        voice, _ = await gateway.voices.create(audio, validated(VoiceForm, fields), training.owner)
-        return voice.id
+        form = validated(VoiceForm, fields)
+        return (await gateway.voices.create(audio, form, training.owner, own_id))[0].id
 
     try:
         id, name = await _under_a_free_name(training.name, make)

@@ -49,6 +49,8 @@ class TrainingRunner:
     async def run(self) -> None:
         """Returns when the voice is there. Raises ApiError when it fails, TrainingGone, OSError."""
         if self._row.voice_id is None:
+            if not self._row.progress:
+                await asyncio.to_thread(self._files.forget_run)
             self._recordings = await self._store.recordings(self._row.id)
             if not (await self._look()).is_written:
                 await self._train()
@@ -109,12 +111,10 @@ class TrainingRunner:
     async def _make_voice(self) -> None:
         """Raises ApiError, TrainingGone, OSError."""
         row, files, gateway = self._row, self._files, self._gateway
-        if row.adapter_id is None:
-            row.adapter_id = await self._patiently(lambda: make_adapter(gateway, row, files))
-            await self._change(adapter_id=row.adapter_id)
-        if row.voice_id is None:
-            row.voice_id = await self._patiently(lambda: make_voice(gateway, row, files, self._recordings))
-            await self._change(voice_id=row.voice_id)
+        row.adapter_id = await self._patiently(lambda: make_adapter(gateway, row, files))
+        await self._change(adapter_id=row.adapter_id)
+        row.voice_id = await self._patiently(lambda: make_voice(gateway, row, files, self._recordings))
+        await self._change(voice_id=row.voice_id)
 
     async def _patiently(self, make: Callable[[], Awaitable[str]]) -> str:
         """What was made, once there is a worker that has time for it. Raises ApiError, OSError."""

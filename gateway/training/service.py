@@ -26,7 +26,7 @@ from gateway.tending.tending import Tending
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
 from gateway.training.runner import OUTDATED, TrainingGone, TrainingRunner
-from gateway.training.store import COLLECTING, STILL, TrainingBounds, TrainingStore
+from gateway.training.store import COLLECTING, NOTHING_LEARNT, STILL, TrainingBounds, TrainingStore
 from gateway.voices.recordings.checks import Checked
 
 logger = structlog.get_logger(__name__)
@@ -106,7 +106,10 @@ class Trainings:
     async def remove_recording(self, training: Training, recording_id: str) -> None:
         """One less. Raises ApiError: 404, 409 while it is worked on."""
         await self.store.remove_recording(training.id, recording_id)
-        await asyncio.to_thread(self.files(training.id).remove_recording, recording_id)
+        files = self.files(training.id)
+        await asyncio.to_thread(files.remove_recording, recording_id)
+        size_bytes = await asyncio.to_thread(files.size_bytes)
+        await self.store.change(training.id, STILL, size_bytes=size_bytes)
 
     async def start(self, training: Training) -> None:
         """Train, or go on with one that failed or was cancelled. Raises ApiError: 409, 422, 503.
@@ -119,9 +122,8 @@ class Trainings:
             raise problem
         if not training.recordings:
             raise ApiError(422, "no_recordings", "the training has no recordings: add some", param="id")
-        if not training.progress or training.error_code == OUTDATED:  # nothing learnt is of use
-            await asyncio.to_thread(self.files(training.id).forget_run)
-        if not await self.store.reopen(training.id, STILL, started_at=now()):
+        anew = NOTHING_LEARNT if training.error_code == OUTDATED else {}
+        if not await self.store.reopen(training.id, STILL, started_at=now(), **anew):
             raise wrong_state("training", "started", "one that waits for recordings, failed or was cancelled")
         self.tending.wake()
 

@@ -6,6 +6,7 @@ Everything raises DatabaseError or SQLAlchemyError. What writes is whole also wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,6 +21,8 @@ from gateway.tending.rows import OPEN, Room, TendedRows
 COLLECTING = "collecting"
 STILL = (COLLECTING, "failed", "cancelled")
 """States in which recordings may come and go, and it may be started."""
+NOTHING_LEARNT: dict[str, Any] = {"progress": {}, "adapter_id": None, "voice_id": None}
+"""Columns of one of which the folder holds nothing that is of use."""
 _LOCK = 0x74726169
 
 
@@ -81,8 +84,7 @@ class TrainingStore(TendedRows[Training]):
             training.recordings += 1
             training.audio_seconds = seconds
             training.size_bytes = size_bytes
-            training.progress = {}
-            training.used_at = now()
+            _forget(training)
 
     async def remove_recording(self, training_id: str, recording_id: str) -> None:
         """One less. Raises ApiError: 404, 409 while it is worked on."""
@@ -97,8 +99,7 @@ class TrainingStore(TendedRows[Training]):
             await rows.delete(recording)
             training.recordings -= 1
             training.audio_seconds = max(0.0, training.audio_seconds - recording.audio_seconds)
-            training.progress = {}
-            training.used_at = now()
+            _forget(training)
 
     async def remove(self, training_id: str) -> None:
         """Forget it, and what was said in its recordings."""
@@ -109,6 +110,13 @@ class TrainingStore(TendedRows[Training]):
             of_it = TrainingRecording.training_id == training_id
             await rows.execute(delete(TrainingRecording).where(of_it))
             await rows.execute(delete(Training).where(Training.id == training_id))
+
+
+def _forget(training: Training) -> None:
+    """What was learnt: of other recordings it would be another voice."""
+    for column, value in NOTHING_LEARNT.items():
+        setattr(training, column, value)
+    training.used_at = now()
 
 
 async def _still(rows: AsyncSession, training_id: str) -> Training:

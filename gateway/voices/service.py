@@ -108,13 +108,16 @@ class Voices:
 
     # ------------------------------------------------------------------------------------------- the registry
 
-    async def create(self, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
-        """A new voice of `owner` from an open audio file, and remarks on it.
+    async def create(
+        self, file: int, form: VoiceForm, owner: str, id: str | None = None
+    ) -> tuple[Voice, list[Check]]:
+        """A new voice of `owner` from an open audio file, and remarks on it; `id` as of adapters.
 
         Raises ApiError: 409 for the name or too many voices, 422 for the audio, 503, 507.
         """
         self._check_name(form.name)
         voice, audio, checks = await self._read(file, form, owner)
+        voice.id = id
         audio_sha256 = voice.audio_sha256
         async with self._files:
             await self._save(audio, audio_sha256)
@@ -182,6 +185,10 @@ class Voices:
             self.samples.forget(id)
             if unused is not None:
                 await self._delete_audio(unused)
+
+    async def has(self, id: str) -> bool:
+        """Whether there is one of that id. Raises ApiError 503."""
+        return await self._registry.get(id) is not None
 
     async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Voice:
         """A voice that the caller may see. Raises ApiError 404, 503."""

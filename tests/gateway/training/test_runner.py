@@ -7,9 +7,12 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from gateway.tending.rows import OPEN
 from gateway.training.files import TrainingFiles
+from gateway.training.outcome import make_adapter, make_voice
 from gateway.training.process import TrainingProcess
 from tests.gateway.training.test_requests import running
+from worker.protocol import AdapterDescription
 
 
 def refuse(files: TrainingFiles) -> int:
@@ -30,6 +33,7 @@ async def test_one_that_cannot_go_on_with_what_it_learnt_begins_afresh(
         refusing = AsyncMock(ended=AsyncMock(side_effect=lambda seconds: refuse(files)))
         monkeypatch.setattr(TrainingProcess, "start", AsyncMock(return_value=refusing))
         assert (await http.post(f"/api/trainings/{training}/start")).status_code == 202
+        await store.change(training, OPEN, progress={"step": 20})
         files.journal.parent.mkdir(parents=True)
         files.journal.write_text('{"state": "validated", "step": 20, "loss": 1.5, "best": 20}\n')
         row = await trainings.begin(await store.get(training), files)
@@ -38,4 +42,34 @@ async def test_one_that_cannot_go_on_with_what_it_learnt_begins_afresh(
         assert (failed["state"], failed["error"]["code"]) == ("failed", "training_outdated")
         assert failed["progress"]["step"] == 20 and files.run.exists()
         assert (await http.post(f"/api/trainings/{training}/start")).status_code == 202
-        assert not files.run.exists()
+        found: list[bool] = []
+        refusing.ended.side_effect = lambda seconds: found.append(files.run.exists()) or 1
+        await trainings.work(await trainings.begin(await store.get(training), files), files)
+        assert found == [False]
+
+
+async def test_what_was_made_of_a_training_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway is killed before the row names the adapter, or the voice."""
+    about = {"base": "", "model": "m", "model_revision": "1"}
+    read = AdapterDescription(digest="a" * 64, rank=8, num_layers=1, num_parameters=10, **about)
+    async with running(tmp_path) as service:
+        monkeypatch.setattr(service.gateway.adapters, "_examined", AsyncMock(return_value=read))
+        id = await service.begin()
+        assert (await service.send(id)).status_code == 201
+        trainings, gateway = service.trainings, service.gateway
+        files, recordings = trainings.files(id), await trainings.store.recordings(id)
+        files.learnt.mkdir(parents=True)
+        (files.learnt / "lora_config.json").write_text("{}")
+        files.weights.write_bytes(b"weights")
+        row = await trainings.store.get(id)
+        row.adapter_id = await make_adapter(gateway, row, files)
+        voice = await make_voice(gateway, row, files, recordings)
+        forgetful = await trainings.store.get(id)
+        assert await make_adapter(gateway, forgetful, files) == row.adapter_id
+        assert await make_voice(gateway, row, files, recordings) == voice
+        (adapter,) = await gateway.adapters.visible_to(row.owner)
+        assert (adapter.id, adapter.name) == (row.adapter_id, "Anna")
+        files.weights.write_bytes(b"others")
+        assert await make_adapter(gateway, forgetful, files) != row.adapter_id

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from gateway.database import TrainingRecording
+from gateway.errors import ApiError
 from gateway.training.request import RecordingForm
 from gateway.training.service import Trainings
+from gateway.training.store import STILL
 from gateway.voices.recordings.checks import Checked
 from gateway.voices.recordings.decoding import Recording
 from tests.gateway.training.test_requests import running
@@ -44,3 +46,41 @@ async def test_a_recording_stays_when_its_row_is_written_after_the_request_was_g
         await asyncio.wait({caller})
         (row,) = await trainings.store.recordings(training.id)
         assert caller.cancelled() and trainings.files(training.id).recording(row.id).is_file()
+
+
+async def test_a_second_start_takes_nothing_from_the_first(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        trainings: Trainings = service.trainings
+        id = await service.begin()
+        assert (await service.send(id)).status_code == 201
+        first, second = [await trainings.store.get(id) for _ in range(2)]
+        await trainings.start(first)
+        learnt = trainings.files(id).learnt
+        learnt.mkdir(parents=True)
+        with pytest.raises(ApiError, match="only one that waits"):
+            await trainings.start(second)
+        assert learnt.is_dir()
+
+
+async def test_more_recordings_make_another_voice(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        trainings: Trainings = service.trainings
+        id = await service.begin()
+        assert (await service.send(id)).status_code == 201
+        made = {"adapter_id": "a_1", "progress": {"step": 2}}
+        assert await trainings.store.change(id, STILL, state="failed", **made)
+        assert (await service.send(id)).status_code == 201
+        row = await trainings.store.get(id)
+        assert (row.adapter_id, row.progress) == (None, {})
+
+
+async def test_a_recording_that_is_removed_takes_no_space(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        trainings: Trainings = service.trainings
+        id = await service.begin()
+        assert (await service.send(id)).status_code == 201
+        row = await trainings.store.get(id)
+        (recording,) = await trainings.store.recordings(id)
+        assert row.size_bytes > 0
+        await trainings.remove_recording(row, recording.id)
+        assert (await trainings.store.get(id)).size_bytes == 0
