@@ -130,9 +130,17 @@ class Tending(Generic[Row, Files]):
         while waiting and len(self.tasks) < self._at_once:
             row = min(waiting, key=lambda row: self._owners[row.owner])  # the first of the least
             waiting.remove(row)
-            files = await self._work.to_lock(row)
-            if await asyncio.to_thread(files.lock):
+            if (files := await self._locked(row)) is not None:
                 await self._start(row, files)
+
+    async def _locked(self, row: Row) -> Files | None:
+        """Its folder; None where another process has it, or it cannot be locked, which keeps no other row."""
+        try:
+            files = await self._work.to_lock(row)
+            return files if await asyncio.to_thread(files.lock) else None
+        except OSError as error:
+            logger.warning("cannot be locked", id=row.id, reason=type(error).__name__)
+            return None
 
     async def _start(self, row: Row, files: Files) -> None:
         """`row` as it was before the lock: what another gateway did meanwhile is read again."""

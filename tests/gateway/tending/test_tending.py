@@ -1,0 +1,64 @@
+"""Which rows that wait are worked on."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from gateway.tending.tending import Tending
+
+
+@dataclass
+class Row:
+    id: str
+    owner: str = "somebody"
+
+
+@dataclass
+class Folder:
+    """One that cannot be locked where it is broken."""
+
+    is_broken: bool
+
+    def lock(self) -> bool:
+        if self.is_broken:
+            raise PermissionError
+        return True
+
+    def unlock(self) -> None:
+        """Nobody else wants it."""
+
+
+@dataclass
+class Errands:
+    rows: list[Row]
+    done: list[str] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def waiting(self) -> list[Row]:
+        return [row for row in self.rows if row.id not in self.done]
+
+    async def to_lock(self, row: Row) -> Folder:
+        return Folder(row.id == "broken")
+
+    async def begin(self, row: Row, files: Folder) -> Row:
+        return row
+
+    async def work(self, row: Row, files: Folder) -> None:
+        self.done.append(row.id)
+        self.over.set()
+
+    async def sweep(self) -> None:
+        """Nothing is old."""
+
+
+async def test_a_folder_that_cannot_be_locked_keeps_no_other_row() -> None:
+    errands = Errands([Row("broken"), Row("whole")])
+    gauge = Gauge("running", "Rows", registry=CollectorRegistry())
+    tending = Tending[Any, Any](errands, 1, lambda: False, gauge)
+    async with tending.running(), asyncio.timeout(5):
+        await errands.over.wait()
+    assert errands.done == ["whole"]
