@@ -34,16 +34,22 @@ def read_json(path: Path, optional: bool = False) -> dict[str, Any]:
     return data
 
 
-def read_generation(directory: Path, numbers: Mapping[str, Bounds]) -> dict[str, Any]:
+def read_generation(
+    directory: Path, numbers: Mapping[str, Bounds], kinds: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """What the file says, but for fields that are null; nothing where there is no such file.
 
-    Raises ConfigError, naming the file and the field whose value is outside of its bounds in `numbers`.
+    kinds: types of other fields. Raises ConfigError, naming the file and the field whose value is of another
+    kind, or outside of its bounds in `numbers`.
     """
     path = directory / "generation_config.json"
     found = {name: value for name, value in read_json(path, optional=True).items() if value is not None}
     for name, bounds in numbers.items():
         if name in found and not bounds.hold(found[name]):
             raise ConfigError(f"{path}: {name} must be {bounds}, got {found[name]!r}")
+    for name, kind in (kinds or {}).items():
+        if name in found:
+            found[name] = _field(kind, found[name], str(path), name)
     return found
 
 
@@ -83,8 +89,13 @@ def _field(hint: Any, value: Any, where: str, name: str) -> Any:
         raise ConfigError(f"{where}: {name} is {value!r}: {problem}") from None
 
 
-def check_sizes(config: Any, *names: str) -> None:
-    """Raises ConfigError for the first of these fields that is below 1."""
+def check_sizes(config: Any, *names: str, where: str = "") -> None:
+    """Raises ConfigError for the first of these fields that is below 1, or of whose values one is.
+
+    where: what stands before the name in the error, as "encoder_config.".
+    """
     for name in names:
-        if getattr(config, name) < 1:
-            raise ConfigError(f"{name} must be at least 1, got {getattr(config, name)}")
+        value = getattr(config, name)
+        values = value if isinstance(value, tuple) else (value,)
+        if any(size is not None and size < 1 for size in values):
+            raise ConfigError(f"{where}{name} must be at least 1, got {value}")

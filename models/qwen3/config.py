@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.layers.rotary import Rotary, YarnRope, base_frequencies
-from models.config_fields import ConfigError, build, check_sizes
+from models.config_fields import ConfigError, build, check_sizes, section
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 _PLAIN_ROPE = ("default", None)
@@ -29,6 +29,9 @@ class Yarn:
     beta_fast: float = 32.0
     beta_slow: float = 1.0
     attention_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "factor", "original_max_position_embeddings")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Qwen3Config:
         """`config.json` as an object. Raises ConfigError naming the field."""
         values = dict(data)
         # Newer files keep all about rotation in one object.
-        rope = dict(values.get("rope_parameters") or values.get("rope_scaling") or {})
+        named = next((name for name in ("rope_parameters", "rope_scaling") if values.get(name)), None)
+        rope = {} if named is None else section(values, named)
         values["rope_theta"] = rope.get("rope_theta", values.get("rope_theta", cls.rope_theta))
         values["torch_dtype"] = values.get("dtype") or values.get("torch_dtype") or cls.torch_dtype
         kind = rope.get("rope_type", rope.get("type"))

@@ -62,6 +62,8 @@ NUMBERS = REQUEST_BOUNDS | {
     "reference_resynthesis": Bounds(0, 1),
 }
 """Of `generation_config.json`."""
+KINDS = {"name": str, "languages": list[str], "features": list[str]}
+"""Of the same file."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def load_checkpoint(
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     report("config", 0.0)
-    config, generation = read_config(directory), read_generation(directory, NUMBERS)
+    config, generation = read_config(directory), read_generation(directory, NUMBERS, KINDS)
     tokenizer_file = directory / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")

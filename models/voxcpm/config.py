@@ -21,7 +21,16 @@ from models.config_fields import ConfigError, build, check_sizes, section
 ARCHITECTURES = ("voxcpm", "voxcpm2")
 _SIZES = (
     "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads",
-    "max_position_embeddings",
+    "max_position_embeddings", "kv_channels",
+)  # fmt: skip
+_LOCAL_SIZES = ("hidden_dim", "ffn_dim", "num_heads", "num_layers", "kv_channels")
+_VAE_SIZES = (
+    "encoder_dim", "encoder_rates", "latent_dim", "decoder_dim", "decoder_rates", "sample_rate",
+    "out_sample_rate", "cond_dim",
+)  # fmt: skip
+_OWN_SIZES = (
+    "patch_size", "residual_lm_num_layers", "scalar_quantization_latent_dim", "scalar_quantization_scale",
+    "max_length",
 )  # fmt: skip
 
 
@@ -193,7 +202,12 @@ class VoxCPMConfig:
     dtype: str = "bfloat16"
 
     def __post_init__(self) -> None:
-        check_sizes(self.lm_config, "num_hidden_layers")
+        check_sizes(self.lm_config, "num_hidden_layers", "vocab_size", where="lm_config.")
+        check_sizes(self.lm_config.rope_scaling, "original_max_position_embeddings", where="rope_scaling.")
+        for name in ("encoder_config", "dit_config"):
+            check_sizes(getattr(self, name), *_LOCAL_SIZES, where=f"{name}.")
+        check_sizes(self.audio_vae_config, *_VAE_SIZES, where="audio_vae_config.")
+        check_sizes(self, *_OWN_SIZES)
         if self.architecture not in ARCHITECTURES:
             raise ConfigError(f"architecture {self.architecture!r} is not one of {', '.join(ARCHITECTURES)}")
         if self.feat_dim != self.audio_vae_config.latent_dim:

@@ -33,6 +33,8 @@ SPEECH = json.loads((Path(__file__).parents[1] / "parity" / "tiny_v2" / "config.
         ("rope_theta", {}),
         ("architectures", 3),
         ("tie_word_embeddings", "perhaps"),
+        ("rope_scaling", "yarn"),
+        ("rope_parameters", [4.0]),
     ],
 )
 def test_of_a_text_model(tmp_path: Path, field: str, value: Any) -> None:
@@ -49,6 +51,37 @@ def test_of_a_speech_model(tmp_path: Path, field: str, value: Any) -> None:
     wrong = SPEECH | {"lm_config": SPEECH["lm_config"] | {field: value}}
     (tmp_path / "config.json").write_text(json.dumps(wrong))
     with pytest.raises(ConfigError, match=field):
+        read_config(tmp_path)
+
+
+@pytest.mark.parametrize("field", ["factor", "original_max_position_embeddings"])
+def test_of_a_text_model_for_longer_texts(tmp_path: Path, field: str) -> None:
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512, field: 0}
+    (tmp_path / "config.json").write_text(json.dumps(TEXT | {"rope_scaling": yarn}))
+    with pytest.raises(ConfigError, match=f"{field} must be at least 1"):
+        read_text_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("encoder_config", "hidden_dim", -4),
+        ("dit_config", "num_layers", 0),
+        ("audio_vae_config", "decoder_rates", [8, -8]),
+        ("audio_vae_config", "sample_rate", -16000),
+        ("lm_config", "vocab_size", -1),
+    ],
+)
+def test_a_size_of_a_part_is_named_with_it(tmp_path: Path, section: str, field: str, value: Any) -> None:
+    wrong = SPEECH | {section: SPEECH[section] | {field: value}}
+    (tmp_path / "config.json").write_text(json.dumps(wrong))
+    with pytest.raises(ConfigError, match=f"{section}.{field} must be at least 1"):
+        read_config(tmp_path)
+
+
+def test_a_patch_has_a_size(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SPEECH | {"patch_size": -2}))
+    with pytest.raises(ConfigError, match="patch_size must be at least 1, got -2"):
         read_config(tmp_path)
 
 

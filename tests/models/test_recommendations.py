@@ -114,3 +114,12 @@ def test_bounds_hold_numbers_alone() -> None:
     assert not any(Bounds(0, 1).hold(value) for value in (True, None, "0", 1.1, -0.1, float("nan"), 1j))
     assert Bounds(1, whole=True).hold(3) and not Bounds(1, whole=True).hold(3.0)
     assert Bounds(0, above=True).hold(5e-324) and not Bounds(0, above=True).hold(0.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("languages", "en"), ("features", {"prompt": True}), ("features", [1]), ("name", 5)]
+)
+def test_words_of_another_kind_are_refused(speech: Path, field: str, value: object) -> None:
+    path = recommend(speech, **{field: value})
+    with pytest.raises(ConfigError, match=f"{path}: {field} is "):
+        load_checkpoint(speech, "cpu")
