@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from models.config_fields import ConfigError
+
 AUDIO_START = 101
 REFERENCE_START = 103
 REFERENCE_END = 104
@@ -20,12 +22,17 @@ class TextTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        tokenizer.encode_special_tokens = True  # "</s>" in a text is four signs, and no end
         self._split = {token for token in tokenizer.get_vocab() if len(token) > 1 and _is_chinese(token)}
         self._unknown = tokenizer.token_to_id("<unk>") or 0
 
     @classmethod
     def from_file(cls, path: Path) -> TextTokenizer:
-        return cls(Tokenizer.from_file(str(path)))
+        """Raises ConfigError for a file that cannot be read."""
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as error:  # the library raises plain Exception
+            raise ConfigError(f"{path} cannot be read: {error}") from error
 
     @property
     def knows_digits(self) -> bool:
