@@ -100,9 +100,10 @@ class LLM:
             TextRequest(uuid.uuid4().hex, *pair, read_whole=True) for pair in zip(prompts, each, strict=True)
         ]
         outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
-        for prepared in [engine.prepare(request) for request in requests]:
-            engine.add(prepared)
+        sequences = [engine.prepare(request) for request in requests]
         try:
+            for sequence in sequences:
+                engine.add(sequence)
             with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
                 while engine.has_unfinished():
                     for output in engine.step():

@@ -125,6 +125,8 @@ def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tm
         llm.generate(["a", "b"], [SamplingParams()], use_tqdm=False)
     with pytest.raises(RequestError, match="max_model_len"):
         llm.generate([[1] * 600], use_tqdm=False)
+    with pytest.raises(RequestError, match="the prompt is empty"):
+        llm.generate(["a", ""], use_tqdm=False)
     assert llm.is_finished()
     with pytest.raises(ConfigError, match="neither a directory nor a repository"):
         LLM("/nowhere/at/all")
