@@ -10,8 +10,10 @@ from models.bounds import Bounds
 MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
 MOST_SEED = 2**64 - 1
-LEAST_TEMPERATURE = 1e-30
+LEAST_TEMPERATURE = 1e-20
 """Logits divided by less may be no fp32 numbers; the likeliest token has all of the probability then."""
+LEAST_PENALTY = 1e-5
+"""Of `repetition_penalty`, for the same reason: what was said before comes again with any less, too."""
 RECOMMENDED = {
     "temperature": Bounds(0),
     "top_k": Bounds(0, whole=True),
@@ -81,6 +83,7 @@ class SamplingParams:
                 raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
         if self.temperature < LEAST_TEMPERATURE:
             object.__setattr__(self, "temperature", 0.0)
+        object.__setattr__(self, "repetition_penalty", max(self.repetition_penalty, LEAST_PENALTY))
         if len(stop) > MOST_STOP_STRINGS or not all(stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):

@@ -98,6 +98,13 @@ def test_a_temperature_next_to_none_takes_the_likeliest_token(temperature: float
     assert sample(LOGITS[None], [drawing])[0].token == int(LOGITS.argmax())
 
 
+@pytest.mark.parametrize("penalty", [1e-5, 1e-38, 1e-300])
+def test_a_repetition_penalty_next_to_none_takes_what_was_said(penalty: float) -> None:
+    drawing = answer(SamplingParams(repetition_penalty=penalty, temperature=1e-20, top_p=0.9))
+    likeliest = max(PROMPT, key=lambda token: LOGITS[token])
+    assert LOGITS[likeliest] > 0 and sample(LOGITS[None], [drawing])[0].token == likeliest
+
+
 def test_penalties_of_an_answer_count_its_tokens() -> None:
     rules = answer(SamplingParams(presence_penalty=0.5, frequency_penalty=0.25)).logits
     for token in (3, 3, 7):
