@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.config_fields import ConfigError
+from models.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -57,7 +58,7 @@ def fetch(model: str, cache: Path | None = None, endpoint: str | None = None) ->
         _compare(directory / file.rfilename, file)
     (directory / VERIFIED).touch()
     if revision is None:
-        _pin_file(cache, name).write_text(directory.name, encoding="ascii")
+        write_atomically(_pin_file(cache, name), directory.name.encode())
     return directory
 
 
@@ -105,5 +106,5 @@ def _compare(path: Path, announced: Any) -> None:
     if wanted is not None and digest.hexdigest() != wanted:
         raise ConfigError(
             f"{path.name} is not the file that the hub announces (its sum is {digest.hexdigest()}, not "
-            f"{wanted}); remove {path.parent} and download it again"
+            f"{wanted}); remove {path.resolve()} and download it again"
         )

@@ -112,8 +112,11 @@ def test_a_file_with_another_sum_is_refused_every_time(
 ) -> None:
     hub.forged[name] = content
     for _ in range(2):
-        with pytest.raises(ConfigError, match=f"{name} is not the file that the hub announces"):
+        with pytest.raises(ConfigError, match=f"{name} is not the file that the hub announces") as refusal:
             fetch(NAME, tmp_path, hub.url)
+    hub.forged.clear()
+    Path(str(refusal.value).partition("remove ")[2].partition(" and ")[0]).unlink()
+    assert (fetch(NAME, tmp_path, hub.url) / name).read_bytes() == hub.commits[hub.main][name]
 
 
 def test_a_hub_that_cannot_be_asked_is_said(tmp_path: Path) -> None:
