@@ -8,6 +8,7 @@ count and an example.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -66,10 +67,21 @@ class Finding:
 
 
 class Checks:
-    """What a model and its longest example make of recordings."""
+    """What a model and its longest example make of recordings.
 
-    def __init__(self, tokenizer: TextTokenizer, longest_seconds: float, rate: int) -> None:
+    most_positions: of text and audio together, of which a second has `positions_per_second`.
+    """
+
+    def __init__(
+        self,
+        tokenizer: TextTokenizer,
+        longest_seconds: float,
+        rate: int,
+        most_positions: float = math.inf,
+        positions_per_second: float = 0.0,
+    ) -> None:
         self._tokenizer, self._longest, self._rate = tokenizer, longest_seconds, rate
+        self._most_positions, self._per_second = most_positions, positions_per_second
 
     def of_recording(self, recording: Recording, text: str, speech: Speech) -> list[Finding]:
         """text: the transcript as the model is to read it."""
@@ -79,6 +91,9 @@ class Checks:
             found.append(("short", f"{seconds:.1f} s"))
         elif seconds > self._longest:
             found.append(("long", f"{seconds:.0f} s, the limit is {self._longest:.0f} s"))
+        elif (positions := self._positions(text, seconds)) > self._most_positions:
+            detail = f"with its text it has {positions} positions, the limit is {self._most_positions}"
+            found.append(("long", detail))
         pace = units(text) / max(seconds, 0.1)
         if seconds >= SHORTEST_SECONDS and not UNITS_PER_SECOND[0] <= pace <= UNITS_PER_SECOND[1]:
             found.append(("mismatch", f"{pace:.1f} letters a second"))
@@ -95,6 +110,9 @@ class Checks:
         if max(speech.lead_seconds, speech.tail_seconds) > LONG_SILENCE_SECONDS:
             found.append(("silence", f"{max(speech.lead_seconds, speech.tail_seconds):.1f} s"))
         return [Finding(kind, recording.audio.name, detail) for kind, detail in found]
+
+    def _positions(self, text: str, seconds: float) -> int:
+        return len(self._tokenizer.encode(text)) + math.ceil(seconds * self._per_second)
 
 
 def of_all(speeches: Sequence[Speech], speakers: int) -> list[Finding]:

@@ -21,12 +21,14 @@ from models.voxcpm.finetuning.checks import Checks, Finding, of_all
 from models.voxcpm.finetuning.dataset import Recording
 from models.voxcpm.finetuning.speech import Speech, prepare
 from models.voxcpm.requests.sequence_builder import as_read
-from models.voxcpm.training.lm.batches import LatentCorpus
+from models.voxcpm.training.lm.batches import LONGEST_REFERENCE, LatentCorpus
 from models.voxcpm.training.recipe import DEFAULT_VOICE
 from models.voxcpm.vae.audio_encoding import read_audio
 from models.whole_files import replacing
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24
+MARKS = 4
+"""Positions around a reference, before the audio, and of the silence at its end."""
 Report = Callable[[str, float], None]
 """(what is being done, how much of it is done, 0 to 1)."""
 
@@ -59,15 +61,18 @@ def examine(
     recordings: Sequence[Recording],
     checkpoint: Checkpoint,
     longest_seconds: float,
+    longest_document: int,
     normalise: Callable[[str], str],
     report: Report,
 ) -> tuple[list[Spoken], list[Finding]]:
     """What can be used, and what was found about each.
 
-    normalise: puts figures of a transcript into words, where the model wants that.
+    longest_document: positions of an example, which a reference has to find room in, too. normalise: puts
+    figures of a transcript into words, where the model wants that.
     """
-    rate = checkpoint.config.audio_vae_config.sample_rate
-    checks = Checks(checkpoint.tokenizer, longest_seconds, rate)
+    rate, patch_seconds = checkpoint.config.audio_vae_config.sample_rate, checkpoint.config.patch_seconds
+    room = longest_document - MARKS - LONGEST_REFERENCE
+    checks = Checks(checkpoint.tokenizer, longest_seconds, rate, room, 1 / patch_seconds)
     spoken: list[Spoken] = []
     findings: list[Finding] = []
     for place, recording in enumerate(recordings):
@@ -103,8 +108,9 @@ def encode(spoken: Sequence[Spoken], checkpoint: Checkpoint, cache: Path, report
     held_out = _held_out(spoken)
     counts = np.array([len(found) for found in latents])
     first = np.cumsum(counts) - counts
+    speakers = sorted({item.recording.speaker for item in spoken})
     corpora = [
-        _corpus([spoken[i] for i in chosen], first[chosen], counts[chosen], checkpoint)
+        _corpus([spoken[i] for i in chosen], speakers, first[chosen], counts[chosen], checkpoint)
         for chosen in (np.flatnonzero(~held_out), np.flatnonzero(held_out))
     ]
     texts = tuple(spoken[i].text for i in np.flatnonzero(held_out))
@@ -142,18 +148,22 @@ def _held_out(spoken: Sequence[Spoken]) -> np.ndarray:
 
 
 def _corpus(
-    spoken: Sequence[Spoken], first_patch: np.ndarray, num_patches: np.ndarray, checkpoint: Checkpoint
+    spoken: Sequence[Spoken],
+    speakers: Sequence[str],
+    first_patch: np.ndarray,
+    num_patches: np.ndarray,
+    checkpoint: Checkpoint,
 ) -> LatentCorpus:
+    """speakers: of all recordings."""
     tokens = [np.array(checkpoint.tokenizer.encode(item.text), np.int64) for item in spoken]
     lengths = np.array([len(ids) for ids in tokens], np.int64)
-    names = sorted({item.recording.speaker for item in spoken})
-    voices = tuple(DEFAULT_VOICE if len(names) == 1 else f"speaker {name}" for name in names)
+    voices = tuple(DEFAULT_VOICE if len(speakers) == 1 else f"speaker {name}" for name in speakers)
     return LatentCorpus(
         first_patch=first_patch.astype(np.int64),
         num_patches=num_patches.astype(np.int64),
         first_token=np.cumsum(lengths) - lengths,
         num_tokens=lengths,
-        voice=np.array([names.index(item.recording.speaker) for item in spoken], np.int64),
+        voice=np.array([speakers.index(item.recording.speaker) for item in spoken], np.int64),
         is_sentence=np.ones(len(spoken), bool),
         tokens=np.concatenate(tokens),
         voices=voices,

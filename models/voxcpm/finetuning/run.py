@@ -100,7 +100,10 @@ def _train(
     learns = _decoder_learns(checkpoint, options)
     recipe = batches_of(checkpoint, options.batch_positions)
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
-    spoken, findings = examine(recordings, checkpoint, min(longest, LONGEST_SECONDS), normalise, note.share)
+    longest = min(longest, LONGEST_SECONDS)
+    spoken, findings = examine(
+        recordings, checkpoint, longest, recipe.longest_document, normalise, note.share
+    )
     _tell(findings, note)
     _tell(examine_together(spoken), note)
     material = encode(spoken, checkpoint, work / "latents", note.share)

@@ -95,12 +95,32 @@ def test_some_recordings_are_held_out_and_never_all(
     assert len(material.heard) == len(material.learnt.num_tokens) == count - held_out
 
 
+def test_who_is_held_out_is_called_as_in_training(
+    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patches = np.zeros((1, 2, 4), np.float32)
+    monkeypatch.setattr("models.voxcpm.finetuning.corpus._latents", lambda *given: patches)
+    speech = prepare(voiced(1), RATE, RATE)
+    recordings = [Recording(tmp_path / f"{i}.wav", TEXT, "ann" if i < 9 else "ben") for i in range(10)]
+    spoken = [Spoken(recording, TEXT, speech) for recording in recordings]
+    material = encode(spoken, checkpoint, tmp_path, lambda state, share: None)
+    assert set(material.held_out.voice) == {0}
+    assert material.held_out.voices == material.learnt.voices == ("speaker ann", "speaker ben")
+
+
+def test_what_is_too_long_with_its_text_is_left_out(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    file = write(tmp_path, "one", voiced(2), TEXT)
+    spoken, findings = examine([Recording(file, TEXT)], checkpoint, 8, 256, str, lambda state, share: None)
+    assert not spoken and [finding.kind for finding in findings] == ["long"]
+    assert "with its text it has" in findings[0].detail
+
+
 def test_what_is_left_out_is_told_first_and_the_rest_is_used(checkpoint: Checkpoint, tmp_path: Path) -> None:
     files = [write(tmp_path, f"good{i}", voiced(4, seed=i, lead=1.5), TEXT * 2) for i in range(8)]
     files += [write(tmp_path, "short", voiced(0.5), "hello"), write(tmp_path, "still", np.zeros(32000), TEXT)]
     (tmp_path / "broken.wav").write_bytes(b"RIFF")
     recordings = [Recording(file, TEXT * 2) for file in [*files, tmp_path / "broken.wav"]]
-    spoken, findings = examine(recordings, checkpoint, 8, str, lambda state, share: None)
+    spoken, findings = examine(recordings, checkpoint, 8, 1000, str, lambda state, share: None)
     assert [item.recording.audio.name for item in spoken] == [f"good{i}.wav" for i in range(8)]
     told = summary(findings)
     assert [len(each.files) for each in told] == [1, 1, 1, 8] and told[2].files == ("short.wav",)

@@ -53,7 +53,7 @@ def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
 @pytest.fixture(scope="module")
 def material(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Material:
     checkpoint = load_checkpoint(CHECKPOINT, "cpu", trainable=True)
-    spoken, _ = examine(read_dataset(recordings), checkpoint, 30.0, str, lambda *said: None)
+    spoken, _ = examine(read_dataset(recordings), checkpoint, 30.0, 1000, str, lambda *said: None)
     return encode(spoken, checkpoint, tmp_path_factory.mktemp("latents"), lambda *said: None)
 
 
