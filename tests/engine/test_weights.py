@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,22 @@ def test_a_damaged_file_is_an_error_with_its_name(name: str, content: bytes, tmp
     (tmp_path / name).write_bytes(content)
     with pytest.raises(WeightError, match=re.escape(name)):
         load_state(tmp_path)
+
+
+@pytest.mark.parametrize("as_archive", [True, False])
+def test_a_damaged_pickle_is_an_error_with_its_name(as_archive: bool, tmp_path: Path) -> None:
+    file = tmp_path / "pytorch_model.bin"
+    state = {f"layer.{number}.weight": torch.ones(2) for number in range(20)}
+    torch.save(state, file, _use_new_zipfile_serialization=as_archive)
+    content = file.read_bytes()
+    assert load_state(tmp_path).keys() == state.keys()
+    for place in range(0, len(content), 41):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 0x85]) + content[place + 1 :])
+        with suppress(WeightError):
+            load_state(tmp_path)
+        file.write_bytes(content[:place])
+        with pytest.raises(WeightError, match=re.escape(file.name)):
+            load_state(tmp_path)
 
 
 class Command:
