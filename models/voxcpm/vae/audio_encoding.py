@@ -50,8 +50,8 @@ class AudioEncoder:
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """What a request brings: mono float32 [samples] at any rate -> float32 [n, P, D].
 
-        Raises RequestError for audio that is empty (also once it is resampled), not mono or not finite, or
-        for a role this model lacks.
+        Raises RequestError for audio that is empty (also once it is resampled), not mono, no floats or not
+        finite, or for a role this model lacks.
         """
         return self._encode(samples, sample_rate, role, self._resynthesis if role == "reference" else 0.0)
 
@@ -61,6 +61,9 @@ class AudioEncoder:
     ) -> np.ndarray:
         if role == "reference" and not self._config.supports_reference:
             raise RequestError("this model takes no reference audio", param="reference")
+        if samples.dtype.kind != "f":
+            problem = f"{role} audio must be floats from -1 to 1, not {samples.dtype}"
+            raise RequestError(problem, param=role)
         if samples.ndim == 1 and len(samples):
             samples = resample(samples, sample_rate, self.sample_rate)
         if samples.ndim != 1 or not len(samples):

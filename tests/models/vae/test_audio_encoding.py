@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from engine.errors import RequestError
-from models.voxcpm.vae.audio_encoding import read_audio
+from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.vae.audio_encoding import AudioEncoder, read_audio
 from tests.gateway.audio_files import encoded, speech
 
 
@@ -29,3 +30,9 @@ def test_what_is_no_audio_is_refused_by_name(kind: str, tmp_path: Path) -> None:
         read_audio(tmp_path / f"clip.{kind}")
     with pytest.raises(RequestError, match=f"gone.{kind} cannot be read as audio"):
         read_audio(tmp_path / f"gone.{kind}")
+
+
+def test_samples_that_are_whole_numbers_are_refused(checkpoint: Checkpoint) -> None:
+    samples = (32767 * speech(0.1, 16_000)).astype(np.int16)
+    with pytest.raises(RequestError, match="reference audio must be floats from -1 to 1, not int16"):
+        AudioEncoder(checkpoint).encode(samples, 16_000, "reference")
