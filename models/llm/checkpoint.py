@@ -61,8 +61,7 @@ class TextCheckpoint:
     @property
     def end_ids(self) -> tuple[int, ...]:
         """Tokens that end an answer."""
-        ends = self.generation.get("eos_token_id", [])
-        found = list(ends) if isinstance(ends, list) else [ends]
+        found = list(self.generation.get("eos_token_id", []))
         if self.tokenizer is not None and self.tokenizer.end_id is not None:
             found.append(self.tokenizer.end_id)
         return tuple(dict.fromkeys(found))
@@ -106,7 +105,7 @@ def load_text_checkpoint(
     what is wrong.
     """
     directory = find_directory(model)
-    generation = read_generation(directory, RECOMMENDED)
+    generation = _read_generation(directory)
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     network = plan_network(directory, part)
@@ -135,3 +134,13 @@ def load_text_checkpoint(
         generation=generation,
         part=part,
     )
+
+
+def _read_generation(directory: Path) -> dict[str, Any]:
+    """`generation_config.json`, with a list of end tokens; those of config.json where it has none."""
+    generation = read_generation(directory, RECOMMENDED)
+    ends = generation.get("eos_token_id", read_json(directory / "config.json").get("eos_token_id"))
+    found = ends if isinstance(ends, list) else [] if ends is None else [ends]
+    if not all(isinstance(token, int) for token in found):
+        raise ConfigError(f"{directory}: eos_token_id must be token ids, got {ends!r}")
+    return generation | ({"eos_token_id": found} if found else {})

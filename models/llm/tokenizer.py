@@ -52,7 +52,7 @@ class TextTokenizer:
             settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             file = directory / "chat_template.jinja"
             template = file.read_text(encoding="utf-8") if file.is_file() else settings.get("chat_template")
-            return cls(tokenizer, settings, template)
+            return cls(tokenizer, settings, _default_of(template))
         except Exception as error:  # the library raises plain Exception
             raise ConfigError(f"the tokenizer in {directory} cannot be read: {error!r}") from error
 
@@ -115,6 +115,13 @@ class TextStream:
         """Of the tokens that made no whole character, at the end of the answer."""
         held, self._held = self._held, []
         return self._tokenizer.decode(held)
+
+
+def _default_of(template: Any) -> str | None:
+    """Of several templates with a name each the one called "default"."""
+    if not isinstance(template, list):
+        return template
+    return next((one["template"] for one in template if one["name"] == "default"), None)
 
 
 def _letter_bytes() -> dict[str, int]:

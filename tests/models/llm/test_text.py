@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, decoders, models
 
 from engine.errors import RequestError
 from models.config_fields import ConfigError
+from models.llm.checkpoint import load_text_checkpoint
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextTokenizer
-from tests.text_models import write_tokenizer
+from tests.text_models import random_model, write_tokenizer
 
 
 @pytest.fixture
@@ -114,6 +117,34 @@ def test_a_template_that_refuses_or_attacks_is_an_error_of_the_request(
     tokenizer.chat_template = template
     with pytest.raises(RequestError, match="chat template refuses"):
         tokenizer.chat_text([{"role": "user", "content": "Hi"}])
+
+
+def test_of_several_templates_the_default_one_is_taken(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path)
+    named = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "hello"}]
+    for templates, expected in ((named, "hello"), (named[:1], None)):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+        assert TextTokenizer.from_directory(tmp_path).chat_template == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "general", "ends"), [(None, 5, (5, 258)), ([3, 4], 5, (3, 4, 258)), (None, None, (258,))]
+)
+def test_an_answer_ends_where_either_configuration_says(
+    tmp_path: Path, own: Any, general: Any, ends: tuple[int, ...]
+) -> None:
+    random_model(tmp_path)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": own}))
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"eos_token_id": general}))
+    assert load_text_checkpoint(str(tmp_path), "cpu").end_ids == ends
+
+
+def test_end_tokens_of_another_kind_are_refused(tmp_path: Path) -> None:
+    random_model(tmp_path)
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": "<|im_end|>"}')
+    with pytest.raises(ConfigError, match="eos_token_id must be token ids"):
+        load_text_checkpoint(str(tmp_path), "cpu")
 
 
 def test_a_model_without_a_template_says_so(tokenizer: TextTokenizer) -> None:
