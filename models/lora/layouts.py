@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.bounds import Bounds
 from models.lora.adapter import MAX_RANK, AdapterError
 from models.transformer.adapted import Size
 
@@ -19,6 +21,7 @@ _DECODER_ROOT = "audio_vae."
 DEFAULT_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj")
 DEFAULT_RANK, DEFAULT_ALPHA, _PEFT_ALPHA = 8, 16, 8
 """What the package and PEFT take where a file says nothing."""
+_FINITE = Bounds(-sys.float_info.max)
 _PEFT_UNSERVED = (
     "use_dora",
     "fan_in_fan_out",
@@ -187,6 +190,6 @@ def _rank(value: Any, name: str) -> int:
 
 
 def _number(value: Any, name: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not _FINITE.hold(value):
         raise AdapterError(f"{name} is {value!r}, not a finite number")
     return float(value)

@@ -153,6 +153,7 @@ def test_tensors_that_do_not_fit_are_named(written: Path, sizes: Sizes, edit: An
         ({"r": 8}, "rank 8"),
         ({"r": 0}, "from 1 to 128"),
         ({"alpha": "much"}, "alpha"),
+        ({"alpha": 10**400}, "not a finite number"),
         ({"enable_lm": False}, "enables nothing"),
         ({"enable_dit": True}, "missing"),
         ({"target_modules_lm": ["q_proj"]}, "does not name"),
