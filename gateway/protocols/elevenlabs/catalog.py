@@ -86,10 +86,18 @@ def list_models(gateway: Gateway) -> list[dict[str, Any]]:
 
 async def _voices(request: Request, gateway: Gateway) -> list[dict[str, Any]]:
     found = await visible_voices(request, gateway, admin=False)
-    return [_describe(voice) for voice in found if voice["usable"]]
+    address = _address(request)
+    return [_describe(voice, address) for voice in found if voice["usable"]]
 
 
-def _describe(voice: dict[str, Any]) -> dict[str, Any]:
+def _address(request: Request) -> str:
+    """Where the client has found this service, as far as a proxy tells: players want whole addresses."""
+    told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    scheme = told if told in ("http", "https") else request.scope["scheme"]
+    return f"{scheme}://{request.headers['host']}"
+
+
+def _describe(voice: dict[str, Any], address: str) -> dict[str, Any]:
     labels = {"language": voice["language"]} if voice["language"] else {}
     return {
         "voice_id": voice["id"],
@@ -97,7 +105,7 @@ def _describe(voice: dict[str, Any]) -> dict[str, Any]:
         "category": "cloned" if voice["kind"] == "custom" else "premade",
         "description": voice["description"],
         "labels": labels,
-        "preview_url": voice["preview_url"],
+        "preview_url": address + voice["preview_url"],
         "samples": [],
         "settings": None,
         "available_for_tiers": [],

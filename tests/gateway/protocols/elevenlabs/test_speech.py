@@ -176,8 +176,12 @@ async def test_voices_and_models_are_listed(fleet: GatewayProcess) -> None:
         missing = await http.get("/v1/voices/nobody")
         theirs = (await http.get("/v1/models", headers={"xi-api-key": "any"})).json()
         openai = (await http.get("/v1/models")).json()
+        assert (await http.get(voice["preview_url"])).content.startswith(b"RIFF")
+        behind_tls = await http.get("/v1/voices/default", headers={"X-Forwarded-Proto": "https"})
     assert voices[0] == voice == page["voices"][0]
     assert (voice["voice_id"], voice["category"]) == ("default", "premade")
+    assert voice["preview_url"].startswith(f"{fleet.url}/")
+    assert behind_tls.json()["preview_url"] == voice["preview_url"].replace("http", "https", 1)
     assert page == {"voices": [voice], "has_more": False, "total_count": 1, "next_page_token": None}
     assert missing.status_code == 404 and missing.json()["detail"]["status"] == "voice_not_found"
     assert theirs[0]["can_do_text_to_speech"] and theirs[0]["model_id"] == openai["data"][0]["id"]
