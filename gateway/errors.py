@@ -186,11 +186,16 @@ def _in_our_words(error: HTTPException) -> ApiError:
     return own
 
 
-async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+def from_request(error: RequestValidationError) -> ApiError:
+    """What FastAPI found wrong with the body of a request, its query or its path."""
     if isinstance(error.__cause__, json.JSONDecodeError):
-        return error_response(not_json(error.__cause__), request.scope)
+        return not_json(error.__cause__)
     errors = [{**each, "loc": each["loc"][1:]} for each in error.errors()]  # without "body", "query" or so
-    return error_response(from_validation(errors), request.scope)
+    return from_validation(errors)
+
+
+async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+    return error_response(from_request(error), request.scope)
 
 
 def install_error_handlers(

@@ -16,7 +16,7 @@ DEEPGRAM = "deepgram"
 """The protocol's name, in metrics and sessions."""
 STREAMED = {"linear16": "pcm", "mulaw": "ulaw", "alaw": "alaw"}
 """Encodings over a socket, and our formats."""
-_FORMATS = {
+FORMATS = {
     ("linear16", "wav"): "wav",
     ("linear16", "none"): "pcm",
     ("mulaw", "wav"): "wav-ulaw",
@@ -53,7 +53,7 @@ class SpeakQuery(BaseModel):
     def to_tts_request(self, text: str) -> TtsRequest:
         """A clip. Raises ApiError."""
         encoding = self.encoding or "mp3"
-        containers = [container for known, container in _FORMATS if known == encoding]
+        containers = [container for known, container in FORMATS if known == encoding]
         container = self.container or containers[0]
         if container not in containers:
             message = f"container: {encoding} comes in {' or '.join(containers)}"
@@ -61,7 +61,7 @@ class SpeakQuery(BaseModel):
         fields = {
             "text": text,
             "voice": self.model,
-            "format": _FORMATS[encoding, container],
+            "format": FORMATS[encoding, container],
             "sample_rate": self.sample_rate or _RATES.get(encoding),
             "bit_rate": self.bit_rate,
             "speed": self.speed,
@@ -70,7 +70,7 @@ class SpeakQuery(BaseModel):
         try:
             return TtsRequest.model_validate(fields)
         except ValidationError as error:
-            raise as_bad_request(error) from error
+            raise as_bad_request(from_validation(error.errors())) from error
 
     def to_start(self) -> Start:
         """A live session. Raises ApiError for an encoding that does not come over a socket."""
@@ -95,13 +95,12 @@ async def read_query(query: QueryParams, gateway: Gateway) -> SpeakQuery:
     try:
         found = SpeakQuery.model_validate(given)
     except ValidationError as error:
-        raise as_bad_request(error) from error
+        raise as_bad_request(from_validation(error.errors())) from error
     if found.model.startswith("aura-") and not await gateway.voices.knows(found.model):
         found.model = "default"
     return found
 
 
-def as_bad_request(error: ValidationError) -> ApiError:
+def as_bad_request(problem: ApiError) -> ApiError:
     """With the status that Deepgram's clients expect."""
-    problem = from_validation(error.errors())
     return ApiError(400, problem.code, problem.message, param=problem.param)

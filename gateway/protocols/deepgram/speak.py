@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 
-from gateway.protocols.deepgram.request import DEEPGRAM, read_query
+from gateway.errors import from_request
+from gateway.protocols.deepgram.request import DEEPGRAM, as_bad_request, read_query
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import Text, check_limits
 from gateway.service import GatewayDep
 
-router = APIRouter()
+
+class _BadRequests(APIRoute):
+    """A route to which a wrong body is a bad request, as it is to Deepgram."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Raises ApiError 400."""
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except RequestValidationError as error:
+                raise as_bad_request(from_request(error)) from error
+
+        return checked
+
+
+router = APIRouter(route_class=_BadRequests)
 
 
 class SpeakBody(BaseModel):

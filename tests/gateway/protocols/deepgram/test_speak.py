@@ -116,6 +116,21 @@ async def test_a_wrong_query_is_an_error_in_deepgram_s_shape(
     assert list(query)[-1] in answer.json()["err_msg"]
 
 
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"[]", "INVALID_BODY"),
+        (b"{", "INVALID_JSON"),
+        (b"{}", "MISSING_FIELD"),
+        (b'{"text":5}', "INVALID_VALUE"),
+    ],
+)
+async def test_a_wrong_body_is_a_bad_request_too(fleet: GatewayProcess, body: bytes, code: str) -> None:
+    async with fleet.http(headers={**HEADERS, "Content-Type": "application/json"}) as http:
+        answer = await http.post("/v1/speak", content=body)
+    assert (answer.status_code, answer.json()["err_code"]) == (400, code)
+
+
 async def test_a_wrong_key_has_that_shape_too_and_no_socket_opens(fleet: GatewayProcess) -> None:
     async with fleet.http(headers={"Authorization": "Token wrong"}) as http:
         answer = await http.post("/v1/speak", json={"text": TEXT})
