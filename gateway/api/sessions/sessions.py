@@ -39,7 +39,7 @@ def _check_characters(text: str) -> str:
 
 
 class SessionChange(BaseModel):
-    """`PATCH`: what is left out stays."""
+    """`PATCH`: what is left out stays, null empties."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -133,7 +133,7 @@ async def change_session(
 ) -> dict[str, Any]:
     """Give it a title or a comment."""
     row = await own(id, request, gateway)
-    columns = change.model_dump(exclude_none=True)
+    columns = {name: value or "" for name, value in change.model_dump(exclude_unset=True).items()}
     changed = await gateway.recorder.index.change(row.id, **columns)
     if changed is None:
         raise unknown_session()

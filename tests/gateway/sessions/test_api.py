@@ -217,6 +217,8 @@ async def test_titles_and_comments_have_bounds_and_keep_what_is_left_out(clients
         await me.patch(url, json={"comment": "c" * 2000})
         changed = (await me.patch(url, json={"title": "t" * 160})).json()["session"]
         assert (len(changed["title"]), len(changed["comment"])) == (160, 2000)
+        cleared = (await me.patch(url, json={"comment": None})).json()["session"]
+        assert (len(cleared["title"]), cleared["comment"]) == (160, "")
         for body, field in (
             ({"title": "t" * 161}, "title"),
             ({"comment": "c" * 2001}, "comment"),
