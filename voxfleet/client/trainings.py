@@ -13,6 +13,7 @@ A training is a dict as `GET /api/trainings/{id}` tells it. Every failure is a `
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,16 @@ from typing import Any
 import httpx
 
 from voxfleet.client.background import BackgroundLoop
-from voxfleet.client.errors import SpeechError
+from voxfleet.client.errors import CapacityError, ServerError, SpeechError, UnreachableError
 from voxfleet.client.forms import audio_file, part
 
 Call = Callable[..., Awaitable[httpx.Response]]
 Recordings = Path | Iterable[tuple[Path | bytes, str]]
 """Each with what is said in it, or a folder in which a txt file of the same name says so."""
 LOOK_SECONDS = 2.0
+PATIENCE_SECONDS = 60.0
+"""With a service that fails or is away while a training is followed, as one that is restarted."""
+_PASSING = (CapacityError, ServerError, UnreachableError)
 _PATH = "/api/trainings"
 _AUDIO = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus", ".webm", ".m4a"})
 _WORKED_ON = ("queued", "running")
@@ -96,16 +100,26 @@ class AsyncTrainings:
         """It as it is, and again whenever that changed, until nobody works on it any more.
 
         The last one tells how it ended: `state` is complete, with the `voice`, failed, with the `error`, or
-        cancelled.
+        cancelled. A service that does not answer for a minute ends the loop, or one that did not at first.
         """
-        told: dict[str, Any] | None = None
-        while True:
-            training = await self.get(training_id)
-            if training != told:
-                yield (told := training)
-            if training["state"] not in _WORKED_ON:
-                return
+        training = await self.get(training_id)
+        yield training
+        while training["state"] in _WORKED_ON:
             await asyncio.sleep(every_seconds)
+            before, training = training, await self._look_again(training_id, every_seconds)
+            if training != before:
+                yield training
+
+    async def _look_again(self, training_id: str, every_seconds: float) -> dict[str, Any]:
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await self.get(training_id)
+            except _PASSING as error:
+                pause_seconds = max(every_seconds, error.retry_after_seconds or 0.0)
+                if time.monotonic() + pause_seconds > give_up_at:
+                    raise
+            await asyncio.sleep(pause_seconds)
 
     async def wait(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> dict[str, Any]:
         """The last of `follow`."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.gateway.adapters.uploads import WORKER
 from tests.gateway.processes import GatewayProcess, started_fleets
 from tests.gateway.training.conftest import CONSENT, ENOUGH, clip, write_recordings
 from tests.models.finetuning.conftest import WORDS
-from voxfleet.client import AsyncClient, InvalidRequestError
+from voxfleet.client import AsyncClient, InvalidRequestError, SpeechError, UnreachableError
+from voxfleet.client import trainings as client_trainings
+from voxfleet.client.errors import CapacityError
 
 KEY = "alices-key-is-long-enough"
 
@@ -65,3 +69,30 @@ async def test_a_training_is_filled_by_hand_cancelled_and_goes_on(gateway: Gatew
         await trainings.delete(id)
         with pytest.raises(InvalidRequestError, match="no such training"):
             await trainings.get(id)
+
+
+class Answers:
+    """A client's `call`: one answer after the other, the last for good."""
+
+    def __init__(self, *answers: str | SpeechError) -> None:
+        self.answers = list(answers)
+
+    async def __call__(self, method: str, path: str, **options: Any) -> httpx.Response:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, SpeechError):
+            raise answer
+        return httpx.Response(200, json={"training": {"state": answer}})
+
+
+AWAY = UnreachableError("cannot reach it")
+
+
+async def test_a_service_that_is_restarted_ends_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = CapacityError("busy", retry_after_seconds=0.01)
+    trainings = client_trainings.AsyncTrainings(Answers("running", AWAY, busy, "running", AWAY, "complete"))
+    followed = [training["state"] async for training in trainings.follow("t", every_seconds=0.001)]
+    assert followed == ["running", "complete"]
+    monkeypatch.setattr(client_trainings, "PATIENCE_SECONDS", 0.05)
+    for answers in ((AWAY,), ("running", AWAY), ("running", InvalidRequestError("it is gone"), "complete")):
+        with pytest.raises(SpeechError, match=r"cannot reach|gone"):
+            await client_trainings.AsyncTrainings(Answers(*answers)).wait("t", every_seconds=0.001)
