@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from gateway.description.fields import form_schema, query_parameters
+from gateway.description.media import JSON
 from gateway.description.operation import Access, Operation, Tag, filled
 from gateway.description.operations import TAGS
 from gateway.errors import ApiError
@@ -89,7 +90,7 @@ def _tell(
     if (body := _request_body(entry.get("requestBody"), operation, record["values"])) is not None:
         entry["requestBody"] = body
     if answer:
-        entry["responses"] = {str(answer["status"]): _response(answer)}
+        entry["responses"] = {str(answer["status"]): _response(answer, operation.media)}
     entry.setdefault("responses", {})["default"] = _error_response(operation)
 
 
@@ -141,14 +142,18 @@ def _file_name(operation: Operation) -> str:
     return names.get(operation.upload, "story.txt")
 
 
-def _response(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _response(answer: Mapping[str, Any], media: Sequence[str]) -> dict[str, Any]:
     media_type = answer.get("content_type")
     if media_type is None:
         return {"description": "Done."}
-    if "body" in answer:
-        return {"description": "The answer.", "content": {media_type: {"example": answer["body"]}}}
-    schema = {"type": "string", "format": "binary"}
-    return {"description": "The file.", "content": {media_type: {"schema": schema}}}
+    told = {"example": answer["body"]} if "body" in answer else _content(media_type)
+    content = {media_type: told} | {each: _content(each) for each in media if each != media_type}
+    return {"description": "The answer." if "body" in answer else "The file.", "content": content}
+
+
+def _content(media_type: str) -> dict[str, Any]:
+    is_text = media_type == JSON or media_type.startswith("text/")
+    return {} if is_text else {"schema": {"type": "string", "format": "binary"}}
 
 
 _ERROR_SCHEMA: dict[str, Any] = {

@@ -47,6 +47,8 @@ class Operation:
     """Media type of the file."""
     fields: type[BaseModel] | None = None
     """Of the form, or of the query of a route that reads it by itself."""
+    media: Sequence[str] = ()
+    """Media types that answers may have, where that of the example is one of several."""
     gives: Mapping[str, str] = field(default_factory=dict)
     """Name -> place in the answer ("job.id") or header ("X-Session-Id") of a value that others are given."""
     until: tuple[str, Any] | None = None

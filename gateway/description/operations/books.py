@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.description.media import AUDIO, RESULTS, WORDS
 from gateway.description.operation import Given, Operation, Tag
 
 _ID = {"id": Given("book")}
@@ -67,14 +68,22 @@ TAG = Tag(
             "/api/books/{id}/blocks/{block}/takes/{take}/audio",
             "Hear a take",
             parameters={**_TAKE, "format": "wav"},
+            media=AUDIO,
         ),
         Operation(
             "GET",
             "/api/books/{id}/blocks/{block}/takes/{take}/words.{form}",
             "When the words of a take are said",
             parameters={**_TAKE, "form": "json"},
+            media=WORDS,
         ),
-        Operation("GET", "/api/books/{id}/export", "Export a book", parameters={**_ID, "format": "mp3"}),
+        Operation(
+            "GET",
+            "/api/books/{id}/export",
+            "Export a book",
+            parameters={**_ID, "format": "mp3"},
+            media=(*RESULTS, *WORDS[:2]),
+        ),
         Operation(
             "POST",
             "/api/books/{id}/blocks/{block}/takes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.description.media import AUDIO, FILES, JSON, LINES
 from gateway.description.operation import Given, Operation, Tag
 from gateway.requests import ClipRequest
 
@@ -16,6 +17,7 @@ TAG = Tag(
             "/tts",
             "Speak a text",
             body={"text": _TEXT, "voice": "default", "format": "wav", "seed": 7, "record": True},
+            media=(*AUDIO, JSON, LINES),
             gives={"session": "X-Session-Id"},
         ),
         Operation(
@@ -24,6 +26,7 @@ TAG = Tag(
             "Play a text from an address",
             parameters={"text": _TEXT, "voice": "default", "format": "mp3"},
             fields=ClipRequest,
+            media=AUDIO,
         ),
         Operation(
             "POST",
@@ -38,6 +41,7 @@ TAG = Tag(
             "Open a link",
             access="public",
             parameters={"token": Given("link")},
+            media=AUDIO,
         ),
         Operation(
             "POST",
@@ -45,6 +49,7 @@ TAG = Tag(
             "Convert a clip to another format",
             parameters={"format": "mp3"},
             upload="audio/wav",
+            media=FILES,
         ),
         Operation(
             "WEBSOCKET",

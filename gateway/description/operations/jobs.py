@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.description.media import RESULTS, WORDS
 from gateway.description.operation import Given, Operation, Tag
 
 _ID = {"id": Given("job")}
@@ -36,12 +37,14 @@ TAG = Tag(
             "/api/jobs/{id}/result",
             "Fetch the audio of a job",
             parameters={**_ID, "format": "mp3"},
+            media=RESULTS,
         ),
         Operation(
             "GET",
             "/api/jobs/{id}/words.{form}",
             "Subtitles and times of words of a job",
             parameters={**_ID, "form": "srt"},
+            media=WORDS,
         ),
         Operation("POST", "/api/jobs/{id}/cancel", "End a job", parameters=_LONG),
         Operation("POST", "/api/jobs/{id}/resume", "Go on with a job", parameters=_LONG),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from gateway.description.media import AUDIO, EVENTS, JSON
 from gateway.description.operation import Given, Operation, Tag
 from gateway.voices.fields import ConsentForm
 
@@ -11,6 +12,8 @@ _SPEECH = {"model": "tts-1", "voice": "alloy", "input": "Doors open at nine.", "
 _QUESTION = [{"role": "user", "content": "What is new in the harbour?"}]
 _CHAT = {"model": "Qwen3-0.6B", "messages": _QUESTION, "max_tokens": 24, "temperature": 0.7, "seed": 7}
 _COMPLETION = {"model": "Qwen3-0.6B", "prompt": "Once upon a time", "max_tokens": 24, "seed": 7}
+_HEARD = (*AUDIO, EVENTS)
+_READ = (JSON, EVENTS)
 _CONSENT = {"id": Given("consent")}
 
 
@@ -26,17 +29,22 @@ TAG = Tag(
     "OpenAI",
     "For clients of OpenAI's API: the base URL is this address with /v1.",
     (
-        Operation("POST", "/v1/audio/speech", "Speak a text, as OpenAI does", body=_SPEECH),
-        Operation("POST", "/openai/v1/audio/speech", "The same on Azure's newer path", body=_SPEECH),
+        Operation("POST", "/v1/audio/speech", "Speak a text, as OpenAI does", body=_SPEECH, media=_HEARD),
+        Operation(
+            "POST", "/openai/v1/audio/speech", "The same on Azure's newer path", body=_SPEECH, media=_HEARD
+        ),
         Operation(
             "POST",
             "/openai/deployments/{deployment}/audio/speech",
             "The same with the model in the path, as Azure does",
             parameters={"deployment": "tts-1"},
             body=_SPEECH,
+            media=_HEARD,
         ),
-        Operation("POST", "/v1/chat/completions", "Go on with a conversation, in text", body=_CHAT),
-        Operation("POST", "/v1/completions", "Go on with a text", body=_COMPLETION),
+        Operation(
+            "POST", "/v1/chat/completions", "Go on with a conversation, in text", body=_CHAT, media=_READ
+        ),
+        Operation("POST", "/v1/completions", "Go on with a text", body=_COMPLETION, media=_READ),
         Operation("GET", "/v1/models", "List models", access="public", gives={"model": "data.0.id"}),
         Operation(
             "GET", "/v1/models/{id}", "Look at a model", access="public", parameters={"id": Given("model")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.description import media
 from gateway.description.operation import Operation, Tag
 from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.protocols.deepgram.request import SpeakQuery
@@ -24,7 +25,12 @@ ELEVENLABS = Tag(
     "For clients of ElevenLabs' API: the base URL is this address.",
     (
         Operation(
-            "POST", "/v1/text-to-speech/{voice_id}", "Speak a text", parameters=_MP3, body=_ELEVENLABS_BODY
+            "POST",
+            "/v1/text-to-speech/{voice_id}",
+            "Speak a text",
+            parameters=_MP3,
+            body=_ELEVENLABS_BODY,
+            media=media.ELEVENLABS,
         ),
         Operation(
             "POST",
@@ -32,6 +38,7 @@ ELEVENLABS = Tag(
             "Speak a text, as a stream",
             parameters=_MP3,
             body=_ELEVENLABS_BODY,
+            media=media.ELEVENLABS,
         ),
         Operation(
             "POST",
@@ -77,7 +84,14 @@ CARTESIA = Tag(
     "Cartesia",
     f"For clients of Cartesia's API, which send the header `{VERSION_HEADER}`: the base URL is this address.",
     (
-        Operation("POST", "/tts/bytes", "Speak a text", headers=_CARTESIA, body=_CARTESIA_BODY),
+        Operation(
+            "POST",
+            "/tts/bytes",
+            "Speak a text",
+            headers=_CARTESIA,
+            body=_CARTESIA_BODY,
+            media=media.CARTESIA,
+        ),
         Operation(
             "POST",
             "/tts/sse",
@@ -117,6 +131,7 @@ DEEPGRAM = Tag(
             parameters={"model": "default", "encoding": "mp3"},
             fields=SpeakQuery,
             body={"text": _TEXT},
+            media=media.DEEPGRAM,
         ),
         Operation(
             "WEBSOCKET",

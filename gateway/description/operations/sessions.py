@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.description.media import WORDS
 from gateway.description.operation import Given, Operation, Tag
 
 _ID = {"id": Given("session")}
@@ -37,6 +38,7 @@ TAG = Tag(
             "/api/sessions/{id}/words.{form}",
             "Subtitles and times of words of a session",
             parameters={**_ID, "form": "vtt"},
+            media=WORDS,
         ),
         Operation("GET", "/api/sessions/{id}/download", "Download a session", parameters=_ID),
         Operation(

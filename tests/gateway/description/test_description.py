@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.app import create_app
+from gateway.audio.formats import CONTENT_TYPES
 from gateway.description.document import SOCKET, recorded
 from gateway.settings import load_settings
 from tests.gateway.administration import ADMIN
@@ -157,6 +158,19 @@ def test_errors_have_the_shape_of_their_protocol(document: dict[str, Any]) -> No
     assert shape("/v1/text-to-speech/{voice_id}") == {"detail"}
     assert shape("/v1/speak") == {"err_code", "err_msg"}
     assert shape("/tts/bytes") == {"error_code", "title", "message", "status_code"}
+
+
+def test_an_answer_that_may_have_several_media_types_tells_all(document: dict[str, Any]) -> None:
+    def told(path: str, method: str = "post") -> set[str]:
+        return set(document["paths"][path][method]["responses"]["200"]["content"])
+
+    assert told("/tts") == {*CONTENT_TYPES.values(), "application/json", "application/x-ndjson"} - {
+        "audio/mp4"
+    }
+    assert told("/api/jobs/{id}/result", "get") == set(CONTENT_TYPES.values())
+    assert told("/tts") - told("/v1/speak") >= {"application/octet-stream"}
+    assert told("/v1/chat/completions") == {"application/json", "text/event-stream"}
+    assert told("/api/sessions/{id}/audio", "get") == {"audio/wav"}
 
 
 def test_differences_are_found() -> None:
