@@ -17,7 +17,7 @@ from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database
-from gateway.database.tables import NamedRow, now
+from gateway.database.tables import NamedRow, folded_name, now
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
@@ -75,22 +75,15 @@ class NamedRows(Generic[Row]):
         it sees by that name; else its own by that name in another case, else others'.
         """
         table = self._sort.table
-        same_name = or_(table.name == reference, func.lower(table.name) == reference.lower())
+        is_id = table.id == reference
+        same_name = table.folded_name == folded_name(reference)
+        of_before = and_(table.folded_name.is_(None), table.name == reference)
+        query = select(table).where(or_(is_id, same_name, of_before), or_(is_id, self._seen_by(tenant)))
         async with self._rows() as rows:
-            query = select(table).where(or_(table.id == reference, and_(same_name, self._seen_by(tenant))))
             found = (await rows.scalars(query)).all()
-            if not found and not reference.isascii():
-                found = await self._of_name_in_any_case(rows, reference, tenant)
         by_id = [row for row in found if row.id == reference]  # a row of before may have such a name
         exact = [row for row in found if row.name == reference]
         return by_id or exact or [row for row in found if row.owner == tenant] or list(found)
-
-    async def _of_name_in_any_case(self, rows: AsyncSession, name: str, tenant: str | None) -> Sequence[Row]:
-        """SQLite, and PostgreSQL in the locale C, know the cases of ASCII alone."""
-        table = self._sort.table
-        named = await rows.execute(select(table.id, table.name).where(self._seen_by(tenant)))
-        ids = [id for id, known in named if known.lower() == name.lower()]
-        return (await rows.scalars(select(table).where(table.id.in_(ids)))).all() if ids else []
 
     async def visible_to(self, tenant: str | None, everything: bool = False) -> Sequence[Row]:
         """Rows with consent, and the tenant's own; all of them with `everything`."""

@@ -6,12 +6,13 @@ hash of their content.
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, DateTime, Double, String, Text, TypeDecorator
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, synonym
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, synonym, validates
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -46,11 +47,18 @@ class Base(DeclarativeBase):
     type_annotation_map = {float: Double, datetime: UtcDateTime, dict[str, Any]: JSON, list[str]: JSON}
 
 
+def folded_name(name: str) -> str:
+    """One for all forms and cases of the same letters, in which databases disagree beyond ASCII."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
 class NamedRow:
     """Columns of what somebody made. `content`: the column with the hash that names its file."""
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
+    folded_name: Mapped[str | None] = mapped_column(Text, index=True)
+    """By which it is looked up; None in a row of a gateway of a former version."""
     description: Mapped[str] = mapped_column(Text, default="")
     owner: Mapped[str] = mapped_column(String(160), index=True)
     """The tenant that sent it."""
@@ -61,6 +69,11 @@ class NamedRow:
     """Of statement, person, time and content together: what was consented to can't be changed unseen."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
+
+    @validates("name")
+    def _fold(self, column: str, name: str) -> str:
+        self.folded_name = folded_name(name)
+        return name
 
 
 class Voice(NamedRow, Base):

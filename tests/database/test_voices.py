@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from gateway.database import Database, Voice
 from gateway.errors import ApiError
@@ -89,7 +90,28 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry
     assert await registry.find("anna", "key:ann") == []
     elise = await registry.add(voice("Élise", "key:ann", agreed=False))
     assert [found.id for found in await registry.find("ÉLISE", "key:ann")] == [elise.id]
+    assert [found.id for found in await registry.find("e\u0301lise", "key:ann")] == [elise.id]
     assert await registry.find("ÉLISE", "key:bob") == []
+    await registry.change(elise.id, {"name": "Zoë"})
+    assert [found.id for found in await registry.find("ZOË", "key:ann")] == [elise.id]
+    assert await registry.find("élise", "key:ann") == []
+
+
+async def test_names_of_before_are_known_after_an_upgrade(database: Database) -> None:
+    """And those that a gateway of before gives while it still runs beside a new one, as they are written."""
+    registry = VoiceRegistry(database, max_voices=6, max_per_owner=4)
+    ids = [(await registry.add(voice(name))).id for name in ("Élise", "Ann")]
+    async with database.transaction() as rows:
+        for table in ("voices", "adapters"):
+            await rows.execute(text(f"DROP INDEX ix_{table}_folded_name"))
+            await rows.execute(text(f"ALTER TABLE {table} DROP COLUMN folded_name"))
+        await rows.execute(text("UPDATE alembic_version SET version_num = '0011'"))
+    await database.close()
+    await database.open()
+    assert [found.id for found in await registry.find("ÉLISE", None)] == ids[:1]
+    async with database.transaction() as rows:
+        await rows.execute(text("UPDATE voices SET folded_name = NULL"))
+    assert [found.id for found in await registry.find("Ann", None)] == ids[1:]
 
 
 async def test_a_name_means_none_that_the_caller_does_not_see(registry: VoiceRegistry) -> None:
