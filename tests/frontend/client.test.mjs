@@ -269,6 +269,17 @@ describe("LiveSession", () => {
     assert.deepEqual(socket.sent.slice(1), [{ type: "cancel", played_samples: 1 }]);
   });
 
+  test("what is still said after stop can be cut off", (context) => {
+    const { live, socket } = session(context);
+    socket.open();
+    live.append("A long text.");
+    live.stop();
+    live.cancel(5);
+    live.report({ underruns: 0 });
+    const types = socket.sent.slice(1).map(({ type }) => type);
+    assert.deepEqual(types, ["append", "stop", "cancel", "stats"]);
+  });
+
   test("ends once", (context) => {
     const { socket, events } = session(context);
     socket.open();

@@ -59,7 +59,7 @@ export class LiveSession extends EventTarget {
     if (this.#finished) return;
     this.#text = "";
     this.#cancels += 1;
-    this.#command({ type: "cancel", played_samples: Math.round(playedSamples) });
+    this.#put({ type: "cancel", played_samples: Math.round(playedSamples) }); // after stop(), too
   }
 
   pause() {
@@ -86,7 +86,7 @@ export class LiveSession extends EventTarget {
 
   /** Tells the server what the listener heard: {played_samples, underruns, buffered_ms}. Only where it takes that. */
   report(figures) {
-    if (this.#socket.readyState === 1) this.#command({ type: "stats", ...figures });
+    if (!this.#finished && this.#socket.readyState === 1) this.#put({ type: "stats", ...figures });
   }
 
   #command(message) {
