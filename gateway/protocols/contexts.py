@@ -17,6 +17,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import structlog
 
 from gateway.callers.identity import Caller
+from gateway.edge.outbox import Outbox
 from gateway.errors import ApiError, internal_error
 from gateway.protocols.dialogue import Dialogue
 
@@ -33,6 +34,20 @@ class Context(Protocol):
 
     async def run(self) -> None:
         """Until all is said, or it is cancelled. Raises ApiError."""
+
+
+class Said(str):
+    """A message on its way to the client, and the context that it is about."""
+
+    __slots__ = ("context_id",)
+    context_id: str | None
+
+    @classmethod
+    def of(cls, context_id: str | None, text: str) -> Self:
+        """`text` about that context; None: about none."""
+        said = cls(text)
+        said.context_id = context_id
+        return said
 
 
 Kind = TypeVar("Kind", bound=Context)
@@ -66,9 +81,17 @@ class Contexts(Generic[Kind]):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def forget(self, id: str) -> Kind | None:
-        """The one of that name, of whose end nothing will be told; another one may have the name."""
-        return self._open.pop(id, None)
+    def cancel(self, id: str, outbox: Outbox) -> bool:
+        """Be silent: not even its end is told, and another one may have the name. Whether there was one.
+
+        `outbox`: where what is said of contexts waits, as `Said`.
+        """
+        context = self._open.pop(id, None)
+        if context is None:
+            return False
+        context.dialogue.cancel()
+        outbox.drop_those(lambda said: getattr(said, "context_id", None) == id)
+        return True
 
     async def finish(self, seconds: float) -> None:
         """Let all be said, for so long at most."""

@@ -151,6 +151,7 @@ class Dialogue:
         self._spoken, self._appended = self._spoken + len(self._appended), ""
         self._ends.clear()
         self._flushes.clear()
+        self.has_text = False
 
     def keep_alive(self) -> None:
         """The client is there, and says nothing."""

@@ -23,7 +23,7 @@ from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
-from gateway.protocols.contexts import Contexts
+from gateway.protocols.contexts import Contexts, Said
 from gateway.requests import fields_of
 from gateway.service import Gateway
 
@@ -44,13 +44,6 @@ async def speak_in_contexts(websocket: WebSocket) -> None:
 
 
 router.add_websocket_route("/tts/websocket", speak_in_contexts, "cartesia")
-
-
-class _Said(str):
-    """A message on its way to the client, and the context that it is about."""
-
-    __slots__ = ("context_id",)
-    context_id: str | None
 
 
 class _Connection:
@@ -80,7 +73,7 @@ class _Connection:
             fields = fields_of(text)
             context_id = _context_id(fields)
             if fields.get("cancel"):
-                self._cancel(context_id)
+                self._contexts.cancel(context_id, self._socket.outbox)
             else:
                 await self._generate(context_id, _generation(fields))
         except ApiError as error:
@@ -101,22 +94,14 @@ class _Connection:
         self._contexts.open(context_id, context, self._caller)
         return context
 
-    def _cancel(self, context_id: str) -> None:
-        """Nothing more is said of it, not even its end."""
-        context = self._contexts.forget(context_id)
-        if context is not None:
-            context.dialogue.cancel()
-            self._socket.outbox.drop_those(lambda said: getattr(said, "context_id", None) == context_id)
-
     def _ended(self, context_id: str, failure: ApiError | None) -> None:
         """Its last word is its own, unless it failed."""
         if failure is not None:
             self._send(errors.message(failure, self._socket.request_id, context_id))
 
     def _send(self, message: dict[str, Any]) -> None:
-        said = _Said(json.dumps(message, separators=(",", ":")))
-        said.context_id = message.get("context_id")
-        self._socket.put(said)
+        text = json.dumps(message, separators=(",", ":"))
+        self._socket.put(Said.of(message.get("context_id"), text))
 
 
 def _context_id(fields: dict[str, Any]) -> str:

@@ -145,6 +145,7 @@ class SpeakSocket(DialogueListener):
                 self._dialogue.flush()
             case "Clear":
                 self._dialogue.clear()
+                self._owed = False
                 self._tell("Cleared", sequence_id=self._cleared)
                 self._cleared += 1
             case "Close":

@@ -5,6 +5,8 @@ The connection's task reads; each context speaks in a task of its own, which end
 
 from __future__ import annotations
 
+from typing import Any
+
 import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
@@ -12,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.callers.identity import Caller, given_key
 from gateway.errors import ApiError, error_response, internal_error
-from gateway.protocols.contexts import Contexts
+from gateway.protocols.contexts import Contexts, Said
 from gateway.protocols.elevenlabs import errors
 from gateway.protocols.elevenlabs.context import Context, as_text
 from gateway.protocols.elevenlabs.messages import Message, Options, read_message
@@ -112,7 +114,7 @@ class _Connection:
         context = self._contexts.get(id)
         if message.close_context:
             if context is not None:
-                self._close(context)
+                self._close(id, context)
             return
         if message.text == "" and not message.flush:
             if context is not None:
@@ -142,12 +144,12 @@ class _Connection:
         elif not context.dialogue.finishing:
             context.dialogue.finish()
 
-    def _close(self, context: Context) -> None:
+    def _close(self, id: str, context: Context) -> None:
         """Say what there is; when asked again, be silent."""
-        if context.dialogue.finishing:
-            context.dialogue.cancel()
-        else:
+        if not context.dialogue.finishing:
             context.dialogue.finish()
+        elif self._contexts.cancel(id, self._socket.outbox):
+            self._ended(id, None)
 
     def _open(self, id: str, message: Message) -> Context:
         self._contexts.check_room()
@@ -168,5 +170,5 @@ class _Connection:
         else:
             self._send({"isFinal": True, "contextId": id})
 
-    def _send(self, message: dict[str, object]) -> None:
-        self._socket.put(as_text(message))
+    def _send(self, message: dict[str, Any]) -> None:
+        self._socket.put(Said.of(message.get("contextId"), as_text(message)))

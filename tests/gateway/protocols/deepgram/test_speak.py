@@ -243,3 +243,13 @@ async def test_text_without_words_is_a_moment_of_silence(fleet: GatewayProcess) 
         await socket.say("Flush")
         await socket.receive_type("Flushed")
         assert socket.pcm == bytes(2 * 1600)
+
+
+async def test_what_was_cleared_is_not_made_up_for_with_silence(fleet: GatewayProcess) -> None:
+    async with speech(fleet) as socket:
+        await socket.say("Speak", text="Hello")
+        await socket.say("Clear")
+        await socket.say("Flush")
+        await socket.receive_type("Flushed")
+        await socket.say("Close")
+        assert await socket.receive_rest() == 1000 and not socket.pcm

@@ -157,6 +157,20 @@ async def test_a_context_closed_twice_falls_silent(fleet: GatewayProcess) -> Non
         assert len(client.audio("b")) == len(pcm_of(TEXT, 5))
 
 
+async def test_after_a_barge_in_its_context_may_be_opened_again_at_once(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(text=LONG, context_id="a", flush=True)
+        await client.hear()
+        for _ in range(2):
+            await client.say(context_id="a", close_context=True)
+        await client.say(text=TEXT, context_id="a")
+        await client.say(context_id="a", close_context=True)
+        await client.hear_final("a")
+        client.said.clear()
+        await client.hear_final("a")
+        assert len(client.audio("a")) == len(pcm_of(TEXT, 5))
+
+
 async def test_who_leaves_gives_everything_back(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input") as client:
         for context in ("a", "b"):
