@@ -313,7 +313,7 @@ async def test_a_range_that_is_none_is_ignored_and_one_that_is_not_there_refused
 ) -> None:
     session = await clients.record("10.0.0.1")
     async with clients.at("10.0.0.1") as http:
-        for path in (f"/api/sessions/{session}/audio", "/static/css/admin-settings.css"):
+        for path in (f"/api/sessions/{session}/audio", "/static/css/admin/settings.css"):
             size = (await http.get(path)).headers["Content-Length"]
             answer = await http.get(path, headers={"Range": asked})
             if code is None:
@@ -356,7 +356,7 @@ async def test_one_whose_files_are_damaged_says_so_and_keeps_its_audio(
 async def test_of_several_ranges_those_are_sent_that_the_file_has(clients: Clients) -> None:
     session = await clients.record("10.0.0.1")
     async with clients.at("10.0.0.1") as http:
-        for path in (f"/api/sessions/{session}/audio", "/static/css/admin-settings.css"):
+        for path in (f"/api/sessions/{session}/audio", "/static/css/admin/settings.css"):
             whole = (await http.get(path)).content
             one = await http.get(path, headers={"Range": "bytes=99999999-, 0-3"})
             assert (one.content, one.headers["Content-Range"]) == (whole[:4], f"bytes 0-3/{len(whole)}")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
-import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import DESKTOP, chromium, fake_microphone, watched_page
+from tests.e2e.browser import DESKTOP, watched_page
 from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure
+from tests.e2e.pages.studio.voices.sheet import held, make_from_file, names, open_sheet
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
 
@@ -26,27 +24,6 @@ TELL_LATE = """() => {
   };
 }"""
 """As a busy browser does when another sound is already heard."""
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_voice(tmp_path_factory.mktemp("voice") / "voice.wav")
-
-
-@pytest.fixture(scope="module")
-def browser(recording: Path) -> Iterator[Browser]:
-    with chromium(*fake_microphone(recording)) as launched:
-        yield launched
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Server]:
-    with fleet_with_data() as edge:
-        yield edge
-
-
-def names(edge: Server) -> list[str]:
-    return [voice["name"] for voice in edge.get_json("/api/voices")["voices"]]
 
 
 def press(page: Page, *keys: str) -> None:
@@ -126,19 +103,6 @@ def interrupt_and_take_home(page: Page) -> None:
     assert started.value.path().read_bytes().startswith(b"PK")
 
 
-def open_sheet(page: Page, edge: Server) -> None:
-    page.goto(edge.url)
-    page.click("#new-voice")
-    expect(page.locator("#consent-statement")).not_to_be_empty()
-
-
-def make_from_file(page: Page, edge: Server, recording: Path, name: str) -> None:
-    open_sheet(page, edge)
-    page.set_input_files("#voice-file", recording)
-    page.fill("#voice-name", name)
-    page.click("#voice-save")
-
-
 def test_a_voice_without_consent_is_kept_but_not_spoken_with(
     browser: Browser, fleet: Server, recording: Path
 ) -> None:
@@ -179,52 +143,6 @@ def test_the_consent_is_in_the_reader_s_language(browser: Browser, fleet: Server
     with watched_page(browser, viewport=DESKTOP, locale="zh-CN") as watched:
         open_sheet(watched.page, fleet)
         expect(watched.page.locator("#consent-statement")).to_contain_text("我同意此服务模仿该声音")
-        assert watched.complaints == []
-
-
-def test_leaving_the_sheet_keeps_what_was_recorded_and_a_file_is_heard_and_trimmed(
-    browser: Browser, fleet: Server, recording: Path
-) -> None:
-    with watched_page(browser, viewport=DESKTOP) as watched:
-        page = watched.page
-        open_sheet(page, fleet)
-        page.click("#voice-record")
-        expect(page.locator(".rec-time")).to_contain_text("0:02", timeout=10_000)
-        page.keyboard.press("Escape")
-        expect(page.locator("#status")).to_contain_text("Your recording is kept")
-        page.click("#new-voice")
-        expect(page.locator(".rec .take")).to_be_visible()
-        page.set_input_files("#voice-file", recording)
-        take = page.locator(".drop .take")
-        expect(take.locator(".take-verdict")).to_contain_text("Sounds fine.")
-        take.get_by_role("button", name="Play the recording").click()
-        expect(take.get_by_role("button", name="Stop the recording")).to_be_visible()
-        take.locator(".take-to").fill("6")
-        page.fill("#voice-name", "Trimmed")
-        page.check("#consent")
-        page.fill("#consent-by", "Ann Example")
-        page.click("#voice-save")
-        expect(page.locator(".voice-card:has(:checked)")).to_contain_text("Trimmed")
-        assert watched.complaints == []
-    voices = fleet.get_json("/api/voices")["voices"]
-    assert next(voice for voice in voices if voice["name"] == "Trimmed")["audio_seconds"] < 6.01
-
-
-def test_leaving_the_sheet_keeps_what_was_written_before_anything_is_recorded(
-    browser: Browser, fleet: Server
-) -> None:
-    with watched_page(browser) as watched:
-        page = watched.page
-        page.goto(fleet.url)
-        page.click("#new-voice")
-        page.fill("#voice-name", "Ada")
-        page.keyboard.press("Escape")
-        expect(page.locator("#voice-sheet")).to_be_hidden()
-        page.click("#new-voice")
-        expect(page.locator("#voice-name")).to_have_value("Ada")
-        page.fill("#voice-name", "")
-        page.keyboard.press("Escape")
-        expect(page.locator("#status")).not_to_contain_text("recording is kept")
         assert watched.complaints == []
 
 
@@ -288,22 +206,6 @@ def test_a_voice_is_made_on_the_live_page_and_spoken_with_there(
         assert watched.complaints == []
 
 
-@contextlib.contextmanager
-def held(page: Page, pattern: str) -> Iterator[None]:
-    """Requests are not sent before the end of the block."""
-    routes: list[Route] = []
-    keep: Callable[[Route], None] = routes.append
-
-    def on_request(route: Route) -> None:
-        keep(route)
-
-    page.route(pattern, on_request)
-    yield
-    keep = Route.continue_
-    for route in routes:
-        route.continue_()
-
-
 def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, recording: Path) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:
         page = watched.page
@@ -331,23 +233,6 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         expect(page.locator(".voice-card", has_text="Grace")).to_have_count(0)
         assert watched.complaints == []
     assert "Grace" not in names(fleet)
-
-
-def test_what_is_answered_after_the_sheet_was_left_changes_nothing_of_the_next_one(
-    browser: Browser, fleet: Server, recording: Path
-) -> None:
-    with watched_page(browser, viewport=DESKTOP) as watched:
-        page = watched.page
-        with held(page, "**/api/voices"):
-            make_from_file(page, fleet, recording, "Late")
-            page.get_by_role("button", name="Make it without consent").click()
-            page.keyboard.press("Escape")
-            page.click("#new-voice")
-            page.fill("#voice-name", "Next")
-        expect(page.locator(".voice-card", has_text="Late")).to_have_count(1)
-        expect(page.locator("#voice-name")).to_be_visible()
-        expect(page.locator("#voice-name")).to_have_value("Next")
-        assert watched.complaints == []
 
 
 def test_of_another_s_voice_a_sentence_is_heard(browser: Browser, recording: Path) -> None:

@@ -1,0 +1,1 @@
+"""Making a voice of one's own in the browser."""
