@@ -60,7 +60,8 @@ MARKS: tuple[Rule, ...] = (
     rule(rf"</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(EMOJI, ""),
-    rule("[\ufe0f\u200d\u20e3]", ""),
+    rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
+    rule("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),
     rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?!\w)", ""),
 )

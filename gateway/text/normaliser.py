@@ -87,7 +87,7 @@ def _in_words(sentence: str, language: str | None, kept: list[tuple[int, int]], 
 
 def _spelt(said: Spoken, kept: list[tuple[int, int]]) -> Spoken:
     places = [said.spoken_range(*place) for place in kept]
-    return Spoken.of(said.text).edited(apply(english.letters.RULES, said.text, places))
+    return Spoken.of(said.text).edited(apply(english.SPELT, said.text, places))
 
 
 def _is_chinese(sentence: str, language: str | None) -> bool:

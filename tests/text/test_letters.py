@@ -29,6 +29,12 @@ def said(text: str) -> str:
         ("J. K. Rowling has a Ph.D. in law.", "jay kay Rowling has a pee aitch dee in law."),
         ("We tested GPT-3.5.", "We tested gee pee tee three point five."),
         ("US troops left.", "you ess troops left."),
+        (
+            "My CPU/GPU runs TCP/IP, or I/O.",
+            "My see pee you gee pee you runs tee see pee eye pee, or eye oh.",
+        ),
+        ("It is OK, I/we said ok.", "It is okay, I/we said okay."),
+        ("See invoice no. AB-12.", "See invoice number AB twelve."),
         ("Call 555-1234.", "Call five five five. one two three four."),
         ("Call +1 415 555 2671.", "Call plus one. four one five. five five five. two six seven one."),
     ],
@@ -53,6 +59,19 @@ def test_letters_are_named(written: str, spoken: str) -> None:
 )
 def test_words_in_capitals_single_letters_and_lists_stay(text: str) -> None:
     assert said(text) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("From Łódź to a Straße of Søren.", "From Lódź to a Strasse of Soren."),
+        ("Say [so] to {one} | two, «three» @ home_page.", 'Say (so) to (one) , two, "three" at home page.'),
+        ("Acme™ is © by us ~ ok\\then.", "Acme is  copyright  by us  okay then."),
+        ("The soft\u00adhyphen, the zero\u200bwidth.", "The softhyphen, the zerowidth."),
+    ],
+)
+def test_letters_and_signs_without_a_token_are_put_into_others(written: str, spoken: str) -> None:
+    assert said(written) == spoken
 
 
 def test_every_letter_has_a_name_of_its_own() -> None:

@@ -5,15 +5,16 @@ quantities.py     money, units, percentages
 calendar.py       dates, times, years
 identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
+alphabet.py       letters and signs that such models have no token for
 letters.py        the names of letters, for models that cannot spell
 signs.py          ranges, scores, mathematics, and every number that is left
 """
 
 from gateway.text.addresses import address_rules
-from gateway.text.english import abbreviations, calendar, identifiers, letters, quantities, signs
+from gateway.text.english import abbreviations, alphabet, calendar, identifiers, letters, quantities, signs
 from gateway.text.english.numbers import cardinal, digits
 
-__all__ = ["RULES", "letters"]
+__all__ = ["RULES", "SPELT", "letters"]
 
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals", "&": "and",
@@ -36,3 +37,5 @@ RULES = (
     *signs.RULES,
 )
 """In the order of their rank: where two want the same characters, the first has them."""
+SPELT = (*letters.RULES, *alphabet.RULES)
+"""Then, for models that cannot spell."""

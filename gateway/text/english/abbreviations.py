@@ -157,6 +157,10 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[A-Za-z]\s)(?P<say>(?:{_NEVER_BEFORE_NAME}|Co(?=\.,?\s+(?:Ltd|Inc|LLC)\b))\.)(?=,?\s+[A-Z])",
         lambda match: _within(match) if _follows_name(match) else None,
     ),
+    rule(
+        r"\b(?:[Ii]nvoice|[Oo]rder|[Cc]ase|[Aa]ccount|[Ss]erial|[Tt]icket) (?P<say>[Nn]o\.)(?=\s?#?[A-Z])",
+        "number",
+    ),
     rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d])", lambda match: f"{match[0][0]}elephone"),
     rule(r"(?<![\w.])c\.\s?(?=\d{3,4}\b(?![.,]\d))", "circa "),
     rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),

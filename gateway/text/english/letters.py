@@ -29,7 +29,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _KNOWN = _words("""
-    ABC ADHD AI AKA API APK ATM AWS BBC CEO CFO CIA CIO COO CPA CPU CTO DIY DNA DOB EDT EEG EKG EMT EPA
+    ABC AC ADHD AI AKA API APK ATM AWS BBC CEO CFO CI CIA CIO COO CPA CPU CTO DIY DNA DOB EDT EEG EKG EMT EPA
     ESA ESPN EST ETF EU EV FAA FAQ FBI FDA GI GNU GPA GPU HBO HIV IBM ICU ID IDE IEEE IMF IOU IP IPA IPO
     IQ IRC IRS ISBN ISO ISP IVF MBA MIT MRI NBA NCAA NGO NSA NYC NYT NYU OECD OEM OS PDA PHD POV QA RNA
     ROI RSVP SEO SOS SUV UAE UAV UCLA UFO UHF UI UK UN URI URL USA USB USD USDA USSR UTC UTF UV UX VAT
@@ -57,15 +57,30 @@ def _run(match: re.Match[str]) -> str:
     return spelt(match["say"])
 
 
+def _beside_slash(match: re.Match[str]) -> str:
+    """ "TCP/IP", "I/O": one after the other."""
+    return " ".join(
+        spelt(each) if len(each) == 1 else _spelt(each, match.string) or each
+        for each in match["say"].split("/")
+    )
+
+
 def _abbreviation(match: re.Match[str]) -> str | None:
     letters, plural = match["letters"], match["plural"]
+    said = _spelt(letters, match.string)
+    if said is None or not plural:
+        return said
+    return f"{said}{'es' if letters[-1] in 'HSX' else 's'}"
+
+
+def _spelt(letters: str, sentence: str) -> str | None:
+    """None for what is a word."""
     if letters in _WORDS_WITHOUT_VOWEL:
         return None
-    known = letters in _KNOWN or (letters in _KNOWN_UNLESS_SHOUTED and not _is_shouted(match.string))
+    known = letters in _KNOWN or (letters in _KNOWN_UNLESS_SHOUTED and not _is_shouted(sentence))
     if not known and re.search("[AEIOUY]", letters):
         return None
-    said = spelt(letters)
-    return f"{said}{'es' if letters[-1] in 'HSX' else 's'}" if plural else said
+    return spelt(letters)
 
 
 _DIGIT = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|eight hundred)"
@@ -78,7 +93,9 @@ RULES = (
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:\. [A-Z])+)(?=\.)", _run),
     rule(r"(?<![\w'’.-])(?P<say>w w w)(?!\w)", spelt("WWW")),
     rule(r"(?<![\w'’.-])(?P<say>P h D)(?!\w)", "pee aitch dee"),
+    rule(r"(?<![\w'’.-])(?:OK|Ok|ok)(?![\w-])", "okay"),
     rule(r"(?<=\w )(?P<say>a m)(?!\w)", "ay em"),
     rule(r"(?<=\w )(?P<say>p m)(?!\w)", "pee em"),
+    rule(r"(?<![\w@#/'’.-])(?P<say>[A-Z]{1,5}(?:/[A-Z]{1,5}){1,3})(?![\w@/])", _beside_slash),
     rule(r"(?<![\w@#/'’])(?P<say>(?P<letters>[A-Z]{2,5})(?P<plural>s)?)(?![\w@/])", _abbreviation),
 )

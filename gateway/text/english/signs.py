@@ -156,6 +156,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\w)])[<>](?=\.?\d)", _beside_number),
     rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
+    rule(r"(?<=\s)@(?=\s)", "at"),
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
     rule(r"(?<!\w)[~≈](?=\s?[$€£]?\d)", "about "),
