@@ -4,6 +4,7 @@ string.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 
@@ -11,6 +12,20 @@ import structlog
 
 from sockets.untrusted import PrintableFormatter, escape_controls
 from telemetry.log_sinks import SinkHandler, tell_sinks
+
+
+class _StandardError:
+    """Standard error, as loggers of the standard library use it: a line that cannot be written is lost, and
+    fails nothing that has to be said, as where the log is on a full disk.
+    """
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure_logging(level: str) -> None:
@@ -32,7 +47,7 @@ def configure_logging(level: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_StandardError()),
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrintableFormatter("%(levelname)s %(name)s %(message)s"))

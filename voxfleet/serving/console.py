@@ -7,6 +7,7 @@ line per stage, so that logs stay readable.
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from rich.console import Console
@@ -84,7 +85,8 @@ class ServeConsole:
             self._progress.remove_task(self._bars.pop(name))
 
     def _print(self, name: str, name_style: str, message: Text) -> None:
-        self._console.print(Text.assemble((f"{name:>9} | ", name_style), message))
+        with contextlib.suppress(OSError):  # a full disk: the line is lost, and its child goes on being heard
+            self._console.print(Text.assemble((f"{name:>9} | ", name_style), message))
 
 
 def readable(line: str) -> str:

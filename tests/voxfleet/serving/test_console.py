@@ -122,3 +122,11 @@ def test_ctrl_c_on_a_terminal_ends_the_server_once_and_cleanly() -> None:
     assert "stopping" in output
     assert "Traceback" not in output
     assert "starting it again" not in output
+
+
+def test_a_line_that_cannot_be_printed_ends_nothing() -> None:
+    """As where the output is a file on a full disk: who relays a child's lines would end."""
+    with io.TextIOWrapper(io.FileIO("/dev/full", "w"), write_through=True) as full:
+        ServeConsole(Console(file=full)).say("gateway: ready")
+        with pytest.raises(OSError, match="No space left"):
+            full.write("\n")
