@@ -127,6 +127,8 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
             raise SettingsError(f"{path}: unknown section {name!r}; there are {', '.join(sorted(SECTIONS))}")
         if not isinstance(section, dict | None):
             raise SettingsError(f"{path}: section {name!r} must hold settings, not {type(section).__name__}")
+        if unnamed := [key for key in section or () if not isinstance(key, str)]:
+            raise SettingsError(f"{path}: section {name!r} has {unnamed[0]!r}, which names no setting")
     return {name: section or {} for name, section in document.items()}
 
 

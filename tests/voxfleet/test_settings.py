@@ -66,6 +66,7 @@ def test_a_wrong_setting_is_refused_by_name(name: str, value: object) -> None:
         ("server: {}", "unknown section 'server'"),
         ("serve: {port: 80", "is not YAML"),
         ("serve: {prot: 80}", "prot"),
+        ("worker: {8006: x}", "section 'worker' has 8006, which names no setting"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_fault(tmp_path: Path, text: str, message: str) -> None:
