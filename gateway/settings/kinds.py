@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from sockets.guesses import check_secret
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@\"'\[\]]+|https?://\[[0-9a-f:.]+\](:\d+)?")
 
 
 def _split_commas(value: Any) -> Any:
@@ -19,6 +22,18 @@ def _split_commas(value: Any) -> Any:
 
 def _as_networks(networks: list[str]) -> list[str]:
     return [str(ipaddress.ip_network(network, strict=False)) for network in networks]
+
+
+def _as_origin(text: str) -> str:
+    """As browsers send it. Raises ValueError for what none sends, such as the address of a page."""
+    origin = text.removesuffix("/").lower()
+    if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
+        raise ValueError(f"{text!r} is no origin such as https://example.org")
+    return origin
+
+
+def _as_origins(origins: list[str]) -> list[str]:
+    return [_as_origin(origin) for origin in origins]
 
 
 def _sendable(secret: SecretStr) -> SecretStr:
@@ -48,6 +63,7 @@ def off_is_a_word(value: Any) -> Any:
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 CommaList = Annotated[list[str], NoDecode, BeforeValidator(_split_commas)]
+Origins = Annotated[CommaList, AfterValidator(_as_origins)]
 Networks = Annotated[CommaList, AfterValidator(_as_networks)]
 HeaderSecret = Annotated[SecretStr, AfterValidator(_sendable)]
 OptionalHeaderSecret = Annotated[

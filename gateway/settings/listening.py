@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from gateway.settings.kinds import Bytes, CommaList, Networks, Seconds
+from gateway.settings.kinds import Bytes, CommaList, Networks, Origins, Seconds
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
@@ -26,7 +26,7 @@ class ListeningSettings(BaseModel):
     """PEM file of the certificate's private key, which needs no password."""
     trusted_proxies: Networks = Field(default_factory=list)
     """Networks of reverse proxies whose X-Forwarded-For tells one client from another."""
-    allowed_origins: CommaList = Field(default_factory=list)
+    allowed_origins: Origins = Field(default_factory=list)
     """Further origins, such as https://example.org, whose pages may use the service."""
     allowed_hosts: CommaList = Field(default_factory=list)
     """Host names under which the service is reached: `tts.example.org`, `*.example.org`, `*` for any.

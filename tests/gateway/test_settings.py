@@ -71,6 +71,9 @@ def test_an_unknown_key_is_reported_by_name_and_ignored(tmp_path: Path) -> None:
         {"worker_urls": "http://a:x"},
         {"worker_urls": "http://a:1,http://a:1/"},
         {"log_level": "loud"},
+        {"allowed_origins": '["https://example.org"]'},
+        {"allowed_origins": "https://example.org/page"},
+        {"allowed_origins": "example.org"},
     ],
 )
 def test_a_wrong_value_is_fatal(options: dict[str, object]) -> None:
@@ -107,6 +110,12 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_empty_secret_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "")
     assert load_settings().admin_token is None
+
+
+def test_origins_are_as_browsers_send_them() -> None:
+    given = "https://Example.org/, http://[::1]:8080, tauri://localhost"
+    expected = ["https://example.org", "http://[::1]:8080", "tauri://localhost"]
+    assert load_settings(allowed_origins=given).allowed_origins == expected
 
 
 def test_a_worker_may_be_named_without_a_scheme() -> None:
