@@ -229,11 +229,16 @@ def _start(event: Event) -> Start:
     if voice and voice.get("name"):
         fields = {"voice": voice["name"]}
     elif voice and voice.get("language"):
-        fields = {"language": voice["language"]}
+        fields = {"language": _hyphenated(voice["language"])}
     try:
         return Start.model_validate({"type": "start", **fields})
     except ValidationError as error:
         raise from_validation(error.errors()) from error
+
+
+def _hyphenated(language: Any) -> Any:
+    """Other servers of Wyoming have languages such as en_US."""
+    return language.replace("_", "-") if isinstance(language, str) else language
 
 
 def _text_of(event: Event) -> str:

@@ -93,7 +93,7 @@ async def test_it_says_what_it_has(fleet: GatewayProcess) -> None:
 async def test_one_text_after_the_other_is_spoken(fleet: GatewayProcess) -> None:
     seconds = await seconds_of_text(fleet)
     async with assistant(fleet) as there:
-        for voice in ({"name": "default"}, {"language": "en-US"}):
+        for voice in ({"name": "default"}, {"language": "en-US"}, {"language": "en_US"}):
             there.pcm, there.events = b"", []
             there.say("synthesize", text=TEXT, voice=voice)
             end = await there.until("audio-stop")
