@@ -40,7 +40,9 @@ async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: C
     """The clip as `caller`'s, for a player on any page; nothing is spoken for a HEAD."""
     check_playable(order)
     if request.method == "HEAD":
-        return Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
+        head = Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
+        del head.headers["Content-Length"]  # a player would take 0 for the length of the clip
+        return head
     if order.stream:
         return SpeechResponse(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
     return await whole_clip(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)

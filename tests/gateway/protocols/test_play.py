@@ -87,6 +87,7 @@ async def test_a_head_speaks_nothing(fleet: GatewayProcess) -> None:
         asked = await http.head("/tts", params={"text": TEXT})
         refused = await http.head("/tts")
     assert (asked.status_code, asked.headers["Content-Type"], refused.status_code) == (200, "audio/mpeg", 422)
+    assert "Content-Length" not in asked.headers
 
 
 async def test_the_query_needs_the_key_and_a_link_does_not(fleet: GatewayProcess) -> None:
