@@ -112,11 +112,7 @@ class _Connection:
     def _obey(self, message: Message) -> None:
         id = (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
         context = self._contexts.get(id)
-        if message.close_context:
-            if context is not None:
-                self._close(id, context)
-            return
-        if message.text == "" and not message.flush:
+        if message.text == "" and not message.flush and not message.close_context:
             if context is not None:
                 self._rest(context)
             elif not self._multi:
@@ -127,6 +123,8 @@ class _Connection:
                 return
             context = self._open(id, message)
         self._speak(context, message)
+        if message.close_context:
+            self._close(id, context)
 
     def _speak(self, context: Context, message: Message) -> None:
         dialogue = context.dialogue

@@ -136,6 +136,13 @@ async def test_what_was_flushed_is_spoken_before_the_context_is_closed(fleet: Ga
         assert (await client.hear())["audio"]
 
 
+async def test_a_context_may_be_opened_spoken_and_closed_by_one_message(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(text=TEXT, context_id="a", close_context=True)
+        await client.hear_final("a")
+        assert len(client.audio("a")) == len(pcm_of(TEXT, 5))
+
+
 async def test_in_auto_mode_every_message_is_spoken_at_once(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input", query="&auto_mode=true") as client:
         await client.say(text="Hello there ", context_id="a")
