@@ -60,17 +60,17 @@ class _Connection:
         try:
             async with self._contexts, self._socket.interruption:
                 while True:
-                    await self._take(await self._socket.receive_text())
+                    await self._take()
         except ApiError as error:
             await self._socket.connection.close(error.close_code, error.code)
 
     # ---------------------------------------------------------------------------------------- from the client
 
-    async def _take(self, text: str) -> None:
+    async def _take(self) -> None:
         """A message; a wrong one is answered, and the other contexts go on."""
         context_id = None
         try:
-            fields = fields_of(text)
+            fields = fields_of(await self._socket.receive_text())
             context_id = _context_id(fields)
             if fields.get("cancel"):
                 self._contexts.cancel(context_id, self._socket.outbox)

@@ -230,6 +230,7 @@ async def test_after_its_cancel_nothing_is_said_of_a_context(fleet: GatewayProce
     [
         ("{", "invalid_json"),
         ("[]", "invalid_message"),
+        (b"[]", "invalid_message"),
         (json.dumps({"context_id": "a", "continue": True}), "missing_field"),
         (json.dumps({**BODY, "context_id": "a", "transcript": "Hi.", "voice": "nobody"}), "unknown_voice"),
         (
@@ -245,14 +246,14 @@ async def test_after_its_cancel_nothing_is_said_of_a_context(fleet: GatewayProce
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
-    fleet: GatewayProcess, sent: str, code: str
+    fleet: GatewayProcess, sent: str | bytes, code: str
 ) -> None:
     async with contexts(fleet) as socket:
         await socket.socket.send(sent)
         error = await socket.receive_type("error")
         assert error["error_code"] == code and error["done"] is True
         assert {"title", "message", "status_code", "request_id"} <= set(error)
-        assert error.get("context_id") == (None if sent in ("{", "[]") else "a")
+        assert error.get("context_id") == (None if sent in ("{", "[]", b"[]") else "a")
         await socket.say("b", "Hello.")
         await socket.until_done("b")
 
