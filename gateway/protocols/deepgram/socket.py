@@ -24,7 +24,7 @@ from gateway.callers.identity import Caller
 from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
 from gateway.protocols.dialogue import Dialogue, DialogueListener
-from gateway.requests import Text
+from gateway.requests import Text, fields_of
 from gateway.service import Gateway
 from sockets.outbox import send
 
@@ -188,12 +188,11 @@ def _message(kind: str, **fields: Any) -> str:
 
 def _parse(text: str) -> Speak | Command:
     """Raises ApiError."""
+    fields = fields_of(text)
     try:
-        return _messages.validate_json(text)
+        return _messages.validate_python(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        if first["type"] == "json_invalid":
-            raise ApiError(400, "invalid_json", "the message is not JSON") from error
         if first["type"].startswith("union_tag") or not first["loc"]:
             known = "Speak, Flush, Clear, Close or KeepAlive"
             raise ApiError(400, "invalid_message", f"type must be {known}", param="type") from error

@@ -210,6 +210,8 @@ async def test_after_clear_nothing_of_what_was_said_is_heard(fleet: GatewayProce
         ("{", "INVALID_JSON"),
         ('{"type": "Sing"}', "INVALID_MESSAGE"),
         ('{"type": "Speak"}', "MISSING_FIELD"),
+        ('{"type": "Speak", "text": "\\ud83d"}', "INVALID_VALUE"),
+        ("[]", "INVALID_MESSAGE"),
         (json.dumps({"type": "Speak", "text": "x" * 9000}), "TOO_MUCH_TEXT"),
     ],
 )
