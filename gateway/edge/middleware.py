@@ -60,6 +60,16 @@ def request_id_of(headers: Headers) -> str:
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
+def _without_host(location: str) -> str:
+    """The redirection of a path with a slash at its end, which names the scheme that we are asked with: a
+    proxy before us may have another one, and its client would send its key unencrypted.
+    """
+    if not location.startswith(("http://", "https://")):
+        return location
+    path = location.partition("://")[2].partition("/")[2]
+    return "/" + path.lstrip("/")  # two of them would begin a host
+
+
 _NOBODY = 499
 """The status of an answer that nobody received; it is in the metrics."""
 
@@ -245,4 +255,6 @@ class _Exchange:
             for name, value in _SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
+            if "location" in headers:
+                headers["Location"] = _without_host(headers["location"])
         await self._send(message)

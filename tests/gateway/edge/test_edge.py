@@ -86,6 +86,12 @@ async def test_a_wrong_method_is_told_which_are_right(
     assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
 
 
+async def test_a_slash_too_many_leads_to_the_path_and_to_no_other_scheme(client: httpx.AsyncClient) -> None:
+    for path in ("/v1/audio/speech/", "/v1/audio/speech/?a=http://b/"):
+        answer = await client.post(path, headers={"X-Forwarded-Proto": "https"})
+        assert (answer.status_code, answer.headers["Location"]) == (307, path.replace("speech/", "speech"))
+
+
 @pytest.mark.parametrize("path", ["/", "/health", "/docs", "/api/jobs", "/api/sessions/s/audio", "/ready"])
 async def test_head_is_answered_as_get_without_the_body(client: httpx.AsyncClient, path: str) -> None:
     head, got = await client.head(path), await client.get(path)
