@@ -21,6 +21,7 @@ from gateway.api.transfer.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.database import DatabaseError
+from gateway.edge.certificate import followed
 from gateway.edge.connections import http_protocol, websocket_protocol
 from gateway.edge.crowd import Crowd, raise_descriptor_limit
 from gateway.edge.unfinished import UnfinishedFilter
@@ -61,6 +62,10 @@ class DrainingServer(uvicorn.Server):
             except (DatabaseError, OSError) as error:
                 self.refusal = str(error)
                 return
+            if not self.config.loaded:
+                self.config.load()
+            files = self._gateway.settings.tls_certificate, self._gateway.settings.tls_key
+            await life.enter_async_context(followed(self.config.ssl, *files))
             await super()._serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -21,7 +21,9 @@ class ListeningSettings(BaseModel):
     wyoming_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     """TCP port for Home Assistant's Wyoming protocol, which knows no keys and no encryption; None: closed."""
     tls_certificate: Path | None = None
-    """PEM file of a certificate and its chain. With it and `tls_key` the port speaks HTTPS and WSS alone."""
+    """PEM file of a certificate and its chain. With it and `tls_key` the port speaks HTTPS and WSS alone.
+    Both are read again when they change.
+    """
     tls_key: Path | None = None
     """PEM file of the certificate's private key, which needs no password."""
     trusted_proxies: Networks = Field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 from websockets.asyncio.client import connect
 
+from gateway.edge import certificate as edge_certificate
 from gateway.settings import load_settings
 from sockets.authorities import authorities
 from tests.gateway.administration import ADMIN_TOKEN
@@ -74,3 +76,30 @@ def test_what_is_no_certificate_is_refused_by_name(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValidationError, match="tls_certificate and tls_key"):
             load_settings(**wrong)
+
+
+async def test_a_renewed_certificate_is_shown_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_certificate, "LOOK_SECONDS", 0.01)
+    files = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*files)
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    address = server.sockets[0].getsockname()
+
+    async def shown() -> str:
+        return await asyncio.to_thread(ssl.get_server_certificate, address)
+
+    async with server, edge_certificate.followed(context, *files):
+        old = files[0].read_text()
+        files[0].write_text("half of a")
+        await asyncio.sleep(0.05)
+        assert await shown() == old
+        make_certificate(tmp_path)
+
+        async def renewed() -> bool | None:
+            return await shown() != old or None
+
+        await eventually(renewed, "the old certificate is shown")
+        assert await shown() == files[0].read_text()
