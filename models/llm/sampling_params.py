@@ -10,10 +10,12 @@ from models.bounds import Bounds
 MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
 MOST_SEED = 2**64 - 1
-LEAST_TEMPERATURE = 1e-20
-"""Logits divided by less may be no fp32 numbers; the likeliest token has all of the probability then."""
-LEAST_PENALTY = 1e-5
-"""Of `repetition_penalty`, for the same reason: what was said before comes again with any less, too."""
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-20, 1e20
+"""Logits divided by less, or by more where tokens are barred, may be no fp32 numbers; the likeliest token has
+all of the probability then, or all tokens have the same."""
+LEAST_PENALTY, MOST_PENALTY = 1e-5, 1e5
+"""Of `repetition_penalty`, for the same reason: beyond these it changes no more than at them."""
+MOST_BIAS = 1e6
 RECOMMENDED = {
     "temperature": Bounds(0),
     "top_k": Bounds(0, whole=True),
@@ -83,7 +85,12 @@ class SamplingParams:
                 raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
         if self.temperature < LEAST_TEMPERATURE:
             object.__setattr__(self, "temperature", 0.0)
-        object.__setattr__(self, "repetition_penalty", max(self.repetition_penalty, LEAST_PENALTY))
+        object.__setattr__(self, "temperature", min(self.temperature, MOST_TEMPERATURE))
+        penalty = min(max(self.repetition_penalty, LEAST_PENALTY), MOST_PENALTY)
+        object.__setattr__(self, "repetition_penalty", penalty)
+        strange = [bias for bias in self.logit_bias.values() if not bias <= MOST_BIAS]
+        if strange:
+            raise RequestError(f"logit_bias has {strange[0]}, at most {MOST_BIAS:g} is added", "logit_bias")
         if len(stop) > MOST_STOP_STRINGS or not all(stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):

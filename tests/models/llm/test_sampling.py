@@ -98,6 +98,23 @@ def test_a_temperature_next_to_none_takes_the_likeliest_token(temperature: float
     assert sample(LOGITS[None], [drawing])[0].token == int(LOGITS.argmax())
 
 
+@pytest.mark.parametrize("temperature", [1e20, 1e39, 1e300])
+def test_a_temperature_beyond_all_draws_any_token_but_barred_ones(temperature: float) -> None:
+    params = SamplingParams(temperature=temperature, bad_words=((3,),))
+    rules = answer(params).logits
+    logits = LOGITS[None].clone()
+    rules.apply(logits[0])
+    found = filtered(logits, [params])[0]
+    assert found[3] == 0 and torch.allclose(found[4:], torch.tensor(1 / (VOCABULARY - 1)))
+
+
+@pytest.mark.parametrize("bias", [float("nan"), float("inf"), 1e30])
+def test_a_bias_that_leaves_no_probabilities_is_refused(bias: float) -> None:
+    with pytest.raises(RequestError, match="logit_bias has"):
+        SamplingParams(logit_bias={3: bias})
+    assert SamplingParams(logit_bias={3: float("-inf")}).logit_bias[3] < -1e30
+
+
 @pytest.mark.parametrize("penalty", [1e-5, 1e-38, 1e-300])
 def test_a_repetition_penalty_next_to_none_takes_what_was_said(penalty: float) -> None:
     drawing = answer(SamplingParams(repetition_penalty=penalty, temperature=1e-20, top_p=0.9))
