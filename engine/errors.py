@@ -44,10 +44,14 @@ class DeviceLostError(EngineError):
     """The device computes no more, and will not in this process: the engine has ended."""
 
 
+MOST_NAMED = 8
+"""Of the names of each kind in the words of a `WeightError`."""
+
+
 class WeightError(EngineError):
     """A checkpoint that does not fit the module it is loaded into, or cannot be read.
 
-    Attributes:
+    Attributes, of which its words name the first:
         missing: names the module has and the checkpoint lacks.
         unexpected: names the checkpoint has and the module lacks.
         mismatched: one sentence per tensor of the wrong shape.
@@ -70,7 +74,8 @@ class WeightError(EngineError):
             ("wrong shape", self.mismatched),
         ):
             if names:
-                parts.append(f"{label} ({len(names)}): {', '.join(names)}")
+                more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+                parts.append(f"{label} ({len(names)}): {', '.join(names[:MOST_NAMED])}{more}")
         super().__init__("; ".join(parts))
 
 

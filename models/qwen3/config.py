@@ -70,6 +70,11 @@ class Qwen3Config:
     def from_dict(cls, data: Mapping[str, Any]) -> Qwen3Config:
         """`config.json` as an object. Raises ConfigError naming the field."""
         values = dict(data)
+        if quantization := values.get("quantization_config"):
+            method = quantization.get("quant_method") if isinstance(quantization, Mapping) else quantization
+            raise ConfigError(
+                f"quantization_config {method!r} is not supported, only weights of 16 or 32 bits"
+            )
         # Newer files keep all about rotation in one object.
         named = next((name for name in ("rope_parameters", "rope_scaling") if values.get(name)), None)
         rope = {} if named is None else section(values, named)

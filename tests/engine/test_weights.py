@@ -93,6 +93,13 @@ def test_every_difference_is_named_and_nothing_is_changed(state: dict[str, Tenso
     assert same(export_state(model), before)
 
 
+def test_of_many_differences_the_first_are_told(state: dict[str, Tensor]) -> None:
+    strange = {f"layers.{place}.scale": torch.zeros(1) for place in range(400)}
+    with pytest.raises(WeightError, match=r"unexpected \(400\): layers.0.scale, .* and 392 more$") as refusal:
+        load_into(Model(), state | strange)
+    assert refusal.value.unexpected == list(strange)
+
+
 def test_ignored_names_may_be_missing_or_unexpected(state: dict[str, Tensor]) -> None:
     del state["boundaries"]
     state["decoder.a"] = state["decoder.b"] = torch.zeros(1)

@@ -35,6 +35,7 @@ SPEECH = json.loads((Path(__file__).parents[1] / "parity" / "tiny_v2" / "config.
         ("tie_word_embeddings", "perhaps"),
         ("rope_scaling", "yarn"),
         ("rope_parameters", [4.0]),
+        ("quantization_config", {"quant_method": "awq", "bits": 4}),
     ],
 )
 def test_of_a_text_model(tmp_path: Path, field: str, value: Any) -> None:
