@@ -21,7 +21,21 @@ from sentencex import segment
 Ranges = Sequence[tuple[int, int]]
 """Begin and end of each, in order; they do not overlap."""
 
-_PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|(?:(?<!\s)\s+)?\u2014\s*")
+_PAUSE = re.compile(
+    r"[,;:][\"')\u2019\u201d]*(?:\s+|(?=[^\x00-\x7f]))|[)\]](?:\s+|(?=[^\x00-\x7f]))|[、，；：]\s*"
+    r"|\s[-\u2013\u2014]\s|(?:(?<!\s)\s+)?\u2014\s*"
+)
+_PAUSE_IN_WORDS = re.compile(r"[,;:)\]](?![\d/])")
+"""Where there are no spaces: within an address, or between values."""
+_GOES_ON = re.compile(
+    r"(?<!\w)(?:(?:Rm|[Vv]ol|[Cc]h|[Aa]pt|Ste|Fl|Ft|[Aa]pprox|[Tt]sp|[Tt]bsp|Ave|Tel|[Ee]st|[Mm]ax|[Mm]in|[Ii]nc?l"
+    r"|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Pt|[Ee]q|Rte)\.|\d+ ?(?:hrs?|mins?|ft)\.)\s+$"
+)
+"""Abbreviations that sentencex does not know."""
+_OF_LIST = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])[.)]\s+")
+"""The number of an item belongs to it."""
+_LOOK_BACK = 16
+"""Characters in which such an abbreviation stands."""
 _SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
 """A number may go on after a space: "+1 415 555 2671", "3:30 pm", "No. 5"."""
 _STRETCH, _LONGEST_STRETCH = 4000, 16_000
@@ -95,10 +109,13 @@ def sentence_ends(text: str, languages: Sequence[str] = ()) -> set[int]:
 
 def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tuple[int, int]]:
     """Where the sentences stand; none ends within what is kept."""
+    language = languages[0] if languages else "en"
     start = end = 0
-    for length in _lengths(text, languages[0] if languages else "en"):
-        end += length
-        if not _divides(kept, end):
+    for length in _lengths(text, language):
+        begun, end = end, end + length
+        goes_on = language == "en" and _GOES_ON.search(text, max(begun, end - _LOOK_BACK), end)
+        goes_on = goes_on or (begun == start and _OF_LIST.fullmatch(text, begun, end))
+        if not (goes_on or _divides(kept, end)):
             yield start, end
             start = end
     if start < end:
@@ -159,10 +176,10 @@ def ended(text: str) -> str:
 def cut(text: str, most_characters: int, kept: Ranges = ()) -> int:
     """Where a text without a full stop is best cut, so that at most `most_characters` come before it.
 
-    After the last pause of the later two thirds, else after the last space, else there.
+    After the last pause of the later two thirds, else after the last space, else after a comma, else there.
     """
     head = text[: most_characters + 1]
-    for boundary in (_PAUSE, _SPACE_IN_WORDS, _SPACE):
+    for boundary in (_PAUSE, _SPACE_IN_WORDS, _SPACE, _PAUSE_IN_WORDS):
         ends = [
             match.end()
             for match in boundary.finditer(head)

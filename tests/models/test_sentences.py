@@ -44,6 +44,30 @@ def test_abbreviations_and_decimals_end_no_sentence() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "most_characters", "found"),
+    [
+        ("Go to Rm. 204 by Wed. Jan. 3. Then rest.", 30, ["Go to Rm. 204 by Wed. Jan. 3.", "Then rest."]),
+        ("1. One thing.\n2. Two things.", 16, ["1. One thing.", "2. Two things."]),
+        (
+            "See https://example.com/a:b,c?q=1 or call, today.",
+            36,
+            ["See https://example.com/a:b,c?q=1 or", "call, today."],
+        ),
+        ('"Hello there, my friend," she said to me.', 30, ['"Hello there, my friend,"', "she said to me."]),
+        ("a,b,c,d,e,f,g,h", 10, ["a,b,c,d,e,", "f,g,h"]),
+    ],
+)
+def test_addresses_numbers_of_lists_and_quotes_stay_whole(
+    text: str, most_characters: int, found: list[str]
+) -> None:
+    assert parts(text, most_characters) == found
+
+
+def test_growing_text_ends_at_no_abbreviation_and_no_number_of_a_list() -> None:
+    assert complete("He is in Rm. 204. 1. Two") == ["He is in Rm. 204. "]
+
+
 def test_a_long_sentence_is_cut_at_a_comma_rather_than_between_words() -> None:
     sentence = "The train leaves from platform two, calling at every station on the coast."
     assert parts(sentence, 50) == [
