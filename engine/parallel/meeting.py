@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -42,7 +43,7 @@ def lead(ranks: Ranks, told: list[dict[str, Any]], device: torch.device) -> Grou
     """
     ranks.start(told)
     ranks.answers()  # all are there
-    group = connect(ranks.place, device)
+    group = ranks.meet(partial(connect, ranks.place, device))
     ranks.answers()  # all have met
     ranks.joined(group)
     return group

@@ -26,6 +26,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -100,6 +101,27 @@ class Ranks:
             if self._lost is not None:
                 raise self._lost
             return [answers.pop(0) for answers in self._answers]
+
+    def meet(self, connect: Callable[[], Group]) -> Group:
+        """What `connect` returns, which waits for the other ranks. Raises what it raises, and DeviceLostError
+        at once when a rank is lost: then nothing ends its wait, so it is in a thread that is left behind.
+        """
+        met: Future[Group] = Future()
+
+        def run() -> None:
+            try:
+                met.set_result(connect())
+            except BaseException as error:
+                met.set_exception(error)
+            with self._changed:
+                self._changed.notify_all()
+
+        threading.Thread(target=run, name="meet", daemon=True).start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._lost or met.done())
+            if self._lost is not None:
+                raise self._lost
+        return met.result()
 
     @contextmanager
     def step(self, number: int, first: Array, second: Array) -> Iterator[None]:

@@ -17,6 +17,9 @@ WORK_SECONDS = 1.8
 
 def serve(follower: Follower) -> None:
     told = follower.told()
+    if told.get("stays_away"):
+        follower.answer("ready")
+        raise RuntimeError("out of memory")
     follower.answer({"rank": told["rank"], "pid": os.getpid()})
     for message in follower.messages():
         if message.number == HANG:

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from engine.errors import DeviceLostError
+from engine.parallel.meeting import CONNECT_SECONDS, lead
 from engine.parallel.ranks import Ranks
 from tests.engine.parallel import rank as steps
 
@@ -82,6 +84,16 @@ def test_a_rank_that_ends_or_stops_between_two_steps_is_noticed(
     assert not any(map(is_running, pids))
     with pytest.raises(DeviceLostError, match=f"rank 2 .*{reason}"):
         ranks.check()
+
+
+def test_a_rank_that_fails_before_it_meets_the_others_is_not_waited_for() -> None:
+    ranks, began = Ranks(steps.__name__, 2), time.monotonic()
+    try:
+        with pytest.raises(DeviceLostError, match="rank 1 failed: RuntimeError: out of memory"):
+            lead(ranks, [{"stays_away": True}], torch.device("cpu"))
+    finally:
+        ranks.close()
+    assert time.monotonic() - began < CONNECT_SECONDS / 2
 
 
 def test_a_rank_that_computes_for_long_is_left_in_peace() -> None:
