@@ -46,9 +46,9 @@ class LLM:
     enforce_eager: steps are not recorded as CUDA graphs. max_model_len: positions of one sequence; None
     takes the model's own. cpu_weights: "float32", "bfloat16", which takes half the memory and about half the
     time, or "auto": bf16 where checkpoint and processor have it. tensor_parallel_size: over how many
-    processes every layer is shared out, on a GPU each (`models.llm.parallel`). Raises RequestError for more
-    than there are, or than the model can be divided into, ConfigError or engine.errors.WeightError naming
-    what is wrong with the checkpoint.
+    processes every layer is shared out, on a GPU each (`models.llm.parallel`). Raises OptionsError for an
+    option out of range, RequestError for more processes than there are GPUs, or than the model can be divided
+    into, ConfigError or engine.errors.WeightError naming what is wrong with the checkpoint.
     """
 
     def __init__(

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from engine.config import BringBack
+from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
+from models.bounds import Bounds
+
+Graphs = Literal["auto", "off", "static"]
+_COUNTS = (
+    "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
+    "max_prefill_tokens", "threads",
+)  # fmt: skip
+_BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
+    "kv_host_gib": Bounds(0),
+    "kv_host_share": Bounds(0, 1, above=True),
+    "gpu_memory_utilization": Bounds(0, 1, above=True),
+}
+_CHOICES = {"graphs": get_args(Graphs), "kv_bring_back": get_args(BringBack)}
 
 
 @dataclass(frozen=True)
@@ -23,6 +37,8 @@ class TextOptions:
     where there is CUDA, "off" never does,
     "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
     what `engine.cpu.cpus.thread_limit` finds for one engine.
+
+    Raises OptionsError naming the option that is out of range.
     """
 
     max_num_seqs: int = 64
@@ -39,5 +55,14 @@ class TextOptions:
     kv_offload: bool = False
     gpu_kv_blocks: int | None = None
     attention_backend: str = "auto"
-    graphs: Literal["auto", "off", "static"] = "auto"
+    graphs: Graphs = "auto"
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, bounds in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not bounds.hold(value):
+                raise OptionsError(f"{name} must be {bounds}, got {value!r}")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise OptionsError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import EngineError, RequestError
+from engine.errors import EngineError, OptionsError, RequestError
 from models.config_fields import ConfigError
 from models.llm import LLM, SamplingParams
 from models.llm.api import Completion
@@ -133,6 +133,25 @@ def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tm
     (tmp_path / "config.json").write_text('{"architectures": ["MambaForCausalLM"]}')
     with pytest.raises(ConfigError, match="MambaForCausalLM: not supported, only Qwen3ForCausalLM"):
         LLM(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_num_seqs", 0),
+        ("block_size", 0),
+        ("kv_blocks", -3),
+        ("max_model_len", 10.5),
+        ("max_prefill_tokens", True),
+        ("kv_host_gib", -1),
+        ("gpu_memory_utilization", 5),
+        ("graphs", "never"),
+        ("kv_bring_back", "sometimes"),
+    ],
+)
+def test_an_option_out_of_range_is_named_before_anything_is_loaded(option: str, value: Any) -> None:
+    with pytest.raises(OptionsError, match=f"{option} must be"):
+        LLM("/nowhere/at/all", **{option: value})
 
 
 def test_a_model_longer_than_memory_is_served_as_long_as_it_fits(
