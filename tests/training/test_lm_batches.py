@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -250,3 +250,10 @@ def test_the_feeder_hands_out_batches_and_ends_its_threads(corpus: LatentCorpus,
     assert batch.token_ids.shape == (recipe.lm.tokens,)
     assert 0 < patches <= int(batch.audio_mask.sum())
     assert not any(thread.is_alive() for thread in feeder._threads)
+
+
+def test_a_model_that_takes_no_references_sees_none(corpus: LatentCorpus) -> None:
+    recipe = replace(Recipe().lm, tokens=2048, documents=40, audio_rows=2048, flow_rows=256)
+    for references in (True, False):
+        batch = BatchMaker(corpus, replace(recipe, references=references), 0).make(1.0)
+        assert (REFERENCE_START in batch.token_ids) is references

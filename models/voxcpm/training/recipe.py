@@ -177,9 +177,9 @@ class LMRecipe:
     """Flat batches of `tokens` positions; at most `audio_rows` of them audio, `flow_rows` fed to the DiT.
 
     most_feedback_noise: deviations of noise on the patches fed back, since generated ones are not perfect;
-    default_reference_share: how often there is a reference where the default voice or a prompt would do
-    without; prompt_share: documents that continue another recording, of at most longest_prompt patches;
-    space_token: between the texts of the two; sentence_share: documents that are
+    references: whether the model takes any; default_reference_share: how often there is a reference where the
+    default voice or a prompt would do without; prompt_share: documents that continue another recording, of at
+    most longest_prompt patches; space_token: between the texts of the two; sentence_share: documents that are
     sentences and not random words, late_sentence_share: the same in the last third; least_steps: even when
     the time is over.
     """
@@ -194,6 +194,7 @@ class LMRecipe:
     stop_weight: float = 0.3
     condition_dropout: float = 0.1
     most_feedback_noise: float = 0.3
+    references: bool = True
     default_reference_share: float = 0.5
     prompt_share: float = 0.5
     longest_prompt: int = 150

@@ -137,6 +137,7 @@ class BatchMaker:
         ).astype(np.int64)
         free = (corpus.voice[chosen] == self._default) | prompted
         without = free & (random.random(count) >= self.recipe.default_reference_share)
+        without |= not self.recipe.references
         return start, np.where(without, 0, length)
 
     def _draw_prompts(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
