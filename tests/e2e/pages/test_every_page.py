@@ -64,6 +64,26 @@ def test_what_is_chosen_can_be_read(page: Page, fleet: Server, theme: str) -> No
         assert page.evaluate(_CONTRAST, selector) >= 4.5, selector
 
 
+def test_forced_colours_show_what_is_chosen(page: Page, fleet: Server) -> None:
+    """They take backgrounds and shadows away."""
+    page.emulate_media(forced_colors="active")
+    page.goto(f"{fleet.url}/live")
+    expect(page.locator("input[name=voice]:checked")).to_be_attached()
+    for chosen in (".voice-card:has(:checked)", ".segments label:has(:checked)", ".nav-pages a[aria-current]"):
+        assert page.locator(chosen).first.evaluate("it => getComputedStyle(it).outlineStyle") == "solid", chosen
+
+
+def test_buttons_of_a_live_session_stand_side_by_side_on_the_narrowest_window(
+    page: Page, fleet: Server
+) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{fleet.url}/live")
+    start, interrupt = page.locator("#start").bounding_box(), page.locator("#interrupt").bounding_box()
+    assert start is not None
+    assert interrupt is not None
+    assert start["x"] + start["width"] <= interrupt["x"]
+
+
 _NOTHING_CHANGES = "() => document.getAnimations().every((each) => !(each instanceof CSSTransition))"
 _CONTRAST = """(selector) => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
