@@ -8,7 +8,7 @@ import { takeEarly } from "../../frontend/static/js/shared/service/early-answers
 const SOURCE = await readFile(new URL("../../frontend/static/js/shared/service/early.js", import.meta.url), "utf8");
 
 /** Runs it in a page that remembers, and returns what it did. */
-function run({ kept = {}, tab = {}, ask, listen, hash = "" }) {
+function run({ kept = {}, tab = {}, ask, listen, hash = "", denied }) {
   const storage = (values) => ({ getItem: (name) => values[name] ?? null });
   const asked = [];
   const page = {
@@ -26,6 +26,7 @@ function run({ kept = {}, tab = {}, ask, listen, hash = "" }) {
     },
   };
   page.globalThis = page;
+  if (denied) Object.defineProperties(page, { localStorage: denied, sessionStorage: denied });
   runInNewContext(SOURCE, page);
   return { page, asked };
 }
@@ -44,6 +45,11 @@ test("a page of one thing asks for what its own address names", () => {
 test("without a key none is sent, and a page that names nothing asks nothing", () => {
   assert.deepEqual(run({ ask: "/ready" }).asked, [["/ready", undefined]]);
   assert.deepEqual(run({}).asked, []);
+});
+
+test("a browser that keeps nothing is asked all the same", () => {
+  const denied = { get: () => { throw new Error("denied"); } };
+  assert.deepEqual(run({ ask: "/ready", denied }).asked, [["/ready", undefined]]);
 });
 
 test("an answer is there for the first who wants it", async () => {

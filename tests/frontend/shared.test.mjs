@@ -6,7 +6,7 @@ import { WakeLock } from "../../frontend/static/js/shared/hearing/wake-lock.js";
 import * as format from "../../frontend/static/js/i18n/format.js";
 import { belongsToTarget, keyName } from "../../frontend/static/js/shared/page/shortcuts.js";
 import { Polling } from "../../frontend/static/js/shared/service/polling.js";
-import { Remembered } from "../../frontend/static/js/shared/page/storage.js";
+import { local, Remembered } from "../../frontend/static/js/shared/page/storage.js";
 
 describe("format", () => {
   const cases = [
@@ -72,7 +72,7 @@ describe("Remembered", () => {
 
   test("comes back as it was saved", () => {
     const box = storage();
-    assert.equal(new Remembered("x", box).save({ voice: "slt" }), true);
+    new Remembered("x", box).save({ voice: "slt" });
     assert.deepEqual(new Remembered("x", box).load(), { voice: "slt" });
   });
 
@@ -80,9 +80,18 @@ describe("Remembered", () => {
     for (const text of ["{", "null", "3", '"x"']) {
       assert.deepEqual(new Remembered("x", storage([["voxfleet.x", text]])).load(), {});
     }
-    const closed = { getItem: () => { throw new Error("denied"); }, setItem: () => { throw new Error("full"); } };
-    assert.deepEqual(new Remembered("x", closed).load(), {});
-    assert.equal(new Remembered("x", closed).save({}), false);
+  });
+
+  test("where the browser keeps nothing, until the page is left", (context) => {
+    Object.defineProperty(globalThis, "localStorage", { configurable: true, get: () => { throw new Error("denied"); } });
+    context.after(() => delete globalThis.localStorage);
+    assert.deepEqual(new Remembered("x").load(), {});
+    new Remembered("x").save({ voice: "slt" });
+    assert.deepEqual(new Remembered("x").load(), { voice: "slt" });
+    local.setItem("key", "a");
+    assert.equal(local.getItem("key"), "a");
+    local.removeItem("key");
+    assert.equal(local.getItem("key"), null);
   });
 });
 

@@ -64,6 +64,20 @@ def test_what_is_chosen_can_be_read(page: Page, fleet: Server, theme: str) -> No
         assert page.evaluate(_CONTRAST, selector) >= 4.5, selector
 
 
+def test_a_browser_that_keeps_nothing_shows_the_pages_all_the_same(page: Page, fleet: Server) -> None:
+    page.add_init_script(_REFUSE_STORAGE)
+    page.goto(fleet.url)
+    expect(page.locator(".lamp")).to_have_text("Ready")
+    page.get_by_role("button", name="Switch to dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("input[name=voice]:checked")).to_be_attached()
+
+
+_REFUSE_STORAGE = """for (const name of ["localStorage", "sessionStorage", "indexedDB"]) {
+  Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
+}"""
+
+
 def test_forced_colours_show_what_is_chosen(page: Page, fleet: Server) -> None:
     """They take backgrounds and shadows away."""
     page.emulate_media(forced_colors="active")

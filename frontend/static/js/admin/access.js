@@ -5,11 +5,12 @@
  */
 import { ApiError, request } from "../shared/service/api.js";
 import { takeEarly } from "../shared/service/early-answers.js";
+import { ofTab } from "../shared/page/storage.js";
 
 const KEY = "voxfleet.adminToken";
 
 /** The token that was given in this tab. @returns {string | null} */
-export function adminToken(storage = globalThis.sessionStorage) {
+export function adminToken(storage = ofTab) {
   return storage.getItem(KEY);
 }
 
@@ -17,7 +18,7 @@ export function adminToken(storage = globalThis.sessionStorage) {
  * Takes a token over from the address (`/admin#token=...`, as `voxfleet serve` prints it), and out of it, so that it
  * is in no history, no link and no picture of the window.
  */
-export function adoptToken(location, history, storage = globalThis.sessionStorage) {
+export function adoptToken(location, history, storage = ofTab) {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return;
   storage.setItem(KEY, token);
@@ -32,7 +33,7 @@ export class AdminAccess {
   /**
    * @param {(wrong: boolean) => Promise<string>} ask gets a token from the reader; wrong: the last one was refused
    */
-  constructor(ask, storage = globalThis.sessionStorage) {
+  constructor(ask, storage = ofTab) {
     this.#ask = ask;
     this.#storage = storage;
   }

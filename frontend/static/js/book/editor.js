@@ -19,6 +19,7 @@ import { ReaderBar } from "./reading/reader-bar.js";
 import { askCast, askFile, askVoice } from "./sheets.js";
 import { Voices } from "./voices.js";
 import { setMessage } from "./words.js";
+import { ofTab } from "../shared/page/storage.js";
 
 const REFRESH_MS = 1500;
 /** Long books are asked for less often: each answer holds all of them. */
@@ -148,9 +149,9 @@ class Editor {
 
   /** What the document had that could not be read. */
   #warn() {
-    const kept = sessionStorage.getItem(`voxfleet.book.${this.#id}`);
+    const kept = ofTab.getItem(`voxfleet.book.${this.#id}`);
     if (!kept) return;
-    sessionStorage.removeItem(`voxfleet.book.${this.#id}`);
+    ofTab.removeItem(`voxfleet.book.${this.#id}`);
     const words = JSON.parse(kept).map((one) => (typeof one === "string" ? one : one.message));
     byId("warnings").replaceChildren(icon("warning"), h("p", {}, words.join(" ")));
     byId("warnings").hidden = false;

@@ -5,6 +5,7 @@
 import { copyButton } from "../shared/page/clipboard.js";
 import { h, setText } from "../shared/page/dom.js";
 import { setLabel } from "./words.js";
+import { local } from "../shared/page/storage.js";
 
 const CHOSEN = "voxfleet.docs.language";
 const changed = new EventTarget();
@@ -18,7 +19,7 @@ export function codeTabs(code) {
   const head = h("div", { class: "code-head" });
   const tabs = names.map((name) => tabOf(name, id));
   const show = () => {
-    const chosen = names.includes(localStorage.getItem(CHOSEN)) ? localStorage.getItem(CHOSEN) : names[0];
+    const chosen = names.includes(local.getItem(CHOSEN)) ? local.getItem(CHOSEN) : names[0];
     for (const tab of tabs) {
       tab.setAttribute("aria-selected", String(tab.textContent === chosen));
       tab.tabIndex = tab.textContent === chosen ? 0 : -1;
@@ -51,6 +52,6 @@ function tabOf(name, panel) {
 }
 
 function choose(name) {
-  localStorage.setItem(CHOSEN, name);
+  local.setItem(CHOSEN, name);
   changed.dispatchEvent(new Event("change"));
 }

@@ -12,6 +12,7 @@
  */
 import en from "./en/common.js";
 import zh from "./zh/common.js";
+import { local } from "../shared/page/storage.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const KEY = "voxfleet.language";
@@ -26,7 +27,7 @@ let current = firstLanguage();
 
 /** The first of what was chosen and what the browser prefers that there are words for. */
 function firstLanguage() {
-  const asked = [globalThis.localStorage?.getItem(KEY), ...(globalThis.navigator?.languages ?? [])];
+  const asked = [local.getItem(KEY), ...(globalThis.navigator?.languages ?? [])];
   const known = asked.filter(Boolean).map((tag) => tag.slice(0, 2).toLowerCase());
   return known.find((code) => code in LANGUAGES) ?? "en";
 }
@@ -114,7 +115,7 @@ export function translatePage() {
 /** Shows and remembers a language; drawings listen to the window's "languageset". */
 export function setLanguage(code) {
   current = code;
-  localStorage.setItem(KEY, code);
+  local.setItem(KEY, code);
   translatePage();
   window.dispatchEvent(new Event("languageset"));
 }

@@ -3,7 +3,7 @@
  *
  * A transcript is a list of paragraphs, each a list of runs [text, kind]; kinds are "heard", "dropped", "cut" and "text".
  */
-import { Remembered } from "../shared/page/storage.js";
+import { ofTab, Remembered } from "../shared/page/storage.js";
 
 const MOST_CHARACTERS = 20_000;
 
@@ -16,7 +16,7 @@ export function newest(paragraphs, most = MOST_CHARACTERS) {
 }
 
 export class TranscriptMemory {
-  #memory = new Remembered("live-transcript", globalThis.sessionStorage);
+  #memory = new Remembered("live-transcript", ofTab);
 
   /** @returns {[string, string][][]} */
   load() {

@@ -6,6 +6,7 @@ import { decimal, integer, latency } from "../../i18n/format.js";
 import { Graph } from "./graph.js";
 import { Section } from "./section.js";
 import { t } from "../words.js";
+import { local } from "../../shared/page/storage.js";
 
 const KEY = "voxfleet.admin.range";
 const tenths = (value) => (typeof value === "number" && Number.isInteger(value) ? integer(value) : decimal(value, 1));
@@ -64,7 +65,7 @@ export class GraphsSection extends Section {
   constructor(page) {
     super("graphs", "", page);
     const ranges = [...byId("graphs-range").elements];
-    const chosen = ranges.find(({ checked }) => checked) ?? ranges.find(({ value }) => value === localStorage.getItem(KEY)) ?? ranges[0];
+    const chosen = ranges.find(({ checked }) => checked) ?? ranges.find(({ value }) => value === local.getItem(KEY)) ?? ranges[0];
     chosen.checked = true;
     this.#choose(chosen.value);
     for (const range of ranges) range.addEventListener("change", () => this.#change(range.value));
@@ -78,7 +79,7 @@ export class GraphsSection extends Section {
   }
 
   #change(range) {
-    localStorage.setItem(KEY, range);
+    local.setItem(KEY, range);
     this.#choose(range);
     this.load();
   }

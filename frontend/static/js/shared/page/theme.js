@@ -3,6 +3,8 @@
  *
  * early.js (a classic script in <head>) applies the remembered choice before the first paint.
  */
+import { local } from "./storage.js";
+
 const KEY = "voxfleet.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
@@ -15,7 +17,7 @@ export function currentTheme() {
 export function toggleTheme() {
   const theme = currentTheme() === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
-  localStorage.setItem(KEY, theme);
+  local.setItem(KEY, theme);
   announce();
 }
 

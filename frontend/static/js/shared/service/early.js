@@ -2,22 +2,29 @@
 // the page needs first (`data-ask` of its own element), while the page's script is still being read. On the admin page it
 // begins to listen (`data-listen`) where the token is known. early-answers.js hands the answers on.
 (() => {
-  const theme = localStorage.getItem("voxfleet.theme");
+  const kept = (storage, name) => {
+    try {
+      return globalThis[storage].getItem(`voxfleet.${name}`);
+    } catch {
+      return null; // as in storage.js
+    }
+  };
+  const theme = kept("localStorage", "theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  if (localStorage.getItem("voxfleet.welcome")) document.documentElement.dataset.welcomed = "";
-  const language = localStorage.getItem("voxfleet.language") ?? navigator.language;
+  if (kept("localStorage", "welcome")) document.documentElement.dataset.welcomed = "";
+  const language = kept("localStorage", "language") ?? navigator.language;
   const chinese = language.toLowerCase().startsWith("zh");
   document.documentElement.lang = chinese ? "zh-CN" : "en";
   if (chinese) document.documentElement.dataset.unsaid = ""; // the words of the HTML are English
 
-  const key = sessionStorage.getItem("voxfleet.apiKey") ?? localStorage.getItem("voxfleet.apiKey"); // as in fleet.js
+  const key = kept("sessionStorage", "apiKey") ?? kept("localStorage", "apiKey"); // as in fleet.js
   const options = key ? { headers: { authorization: `Bearer ${key}` } } : {};
   const ask = (document.currentScript.dataset.ask ?? "").replace("{page}", location.pathname + location.search);
   const asked = ask.split(" ").filter(Boolean);
   globalThis.voxfleetEarly = new Map(asked.map((path) => [path, fetch(path, options)]));
   const { listen } = document.currentScript.dataset;
   const given = listen && new URLSearchParams(location.hash.slice(1)).get("token");
-  const token = given || (listen && sessionStorage.getItem("voxfleet.adminToken")); // as in access.js
+  const token = given || (listen && kept("sessionStorage", "adminToken")); // as in access.js
   if (token) {
     const stop = new AbortController();
     const headers = { accept: "text/event-stream", "x-admin-token": token };

@@ -5,24 +5,25 @@
  */
 import { VoxFleet } from "../../client/voxfleet.js";
 import { takeEarly } from "./early-answers.js";
+import { local, ofTab } from "../page/storage.js";
 
 const KEY = "voxfleet.apiKey";
 
 /** @returns {string | null} */
 export function apiKey() {
-  return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
+  return ofTab.getItem(KEY) ?? local.getItem(KEY);
 }
 
 /** Whether the key outlives this tab. */
 export function keyIsRemembered() {
-  return localStorage.getItem(KEY) !== null;
+  return local.getItem(KEY) !== null;
 }
 
 /** @param {string | null} key null forgets it @param {boolean} remember beyond this tab */
 export function setApiKey(key, remember) {
-  localStorage.removeItem(KEY);
-  sessionStorage.removeItem(KEY);
-  if (key) (remember ? localStorage : sessionStorage).setItem(KEY, key);
+  local.removeItem(KEY);
+  ofTab.removeItem(KEY);
+  if (key) (remember ? local : ofTab).setItem(KEY, key);
   forgetConfig();
   window.dispatchEvent(new Event("apikey"));
 }
