@@ -71,7 +71,8 @@ class TrainingRunner:
         progress = await self._look()
         if progress.is_outdated:
             message = (
-                "it began with other options than voices are trained with now; start it again to begin afresh"
+                "it began with other options than voices are trained with now, or what it learnt is damaged; "
+                "start it again to begin afresh"
             )
             raise ApiError(409, OUTDATED, message)
         if progress.refusal is not None:

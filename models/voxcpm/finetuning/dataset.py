@@ -28,6 +28,10 @@ class DatasetError(ValueError):
     """Data that cannot be trained on, and what to do about it."""
 
 
+class OtherRunError(DatasetError):
+    """What was learnt before began with other recordings or options, or is damaged."""
+
+
 @dataclass(frozen=True)
 class Recording:
     """A file, what is said in it, and by whom: "" where one speaker says everything."""

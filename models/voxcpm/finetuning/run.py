@@ -26,7 +26,13 @@ from engine.errors import OptionsError
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
 from models.voxcpm.finetuning.corpus import encode, examine, examine_together
-from models.voxcpm.finetuning.dataset import RUN_FILE, DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.dataset import (
+    RUN_FILE,
+    DatasetError,
+    OtherRunError,
+    Recording,
+    read_dataset,
+)
 from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.options import DEFAULT_RANK, FinetuneOptions
 from models.voxcpm.finetuning.samples import Samples
@@ -42,10 +48,6 @@ STATE = "state.pt"
 STRENGTH = 0.5
 """Of what language models and DiT learnt, where the decoder learnt the sound: more words come right."""
 Report = Callable[[dict[str, Any]], None]
-
-
-class OtherRunError(DatasetError):
-    """What was learnt before began with other recordings or options."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
+from models.voxcpm.finetuning.dataset import OtherRunError
 from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.pace import Pace
 from models.voxcpm.finetuning.trainee import Trainee
@@ -125,7 +126,10 @@ class Trainer:
         self.standing = Standing()
 
     def run(self) -> Standing:
-        """Train until the steps are made, nothing gets better, or somebody stops it; ends with the best."""
+        """Train until the steps are made, nothing gets better, or somebody stops it; ends with the best.
+
+        Raises OtherRunError where it cannot go on from what there is.
+        """
         self._resume()
         standing, schedule = self.standing, self._schedule
         began = saved = time.monotonic()
@@ -263,9 +267,19 @@ class Trainer:
         )
 
     def _resume(self) -> None:
-        state: dict[str, Any] | None = load_checkpoint(self._state, self._device)
-        if state is None:
-            return
+        try:
+            state = load_checkpoint(self._state, self._device)
+            if state is not None:
+                self._take_up(state)
+        except (OSError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # what a broken file raises is nowhere said
+            raise OtherRunError(
+                f"what {self._state.parents[1].name} has learnt cannot be gone on with "
+                f"({type(error).__name__}); choose another name, or remove it"
+            ) from error
+
+    def _take_up(self, state: dict[str, Any]) -> None:
         self._put(state["parameters"])
         self._best = state["best"]
         self._optimizer.load_state_dict(state["optimizer"])

@@ -126,10 +126,17 @@ def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
     check_same_weights(trained[0], out)
 
 
-def test_other_recordings_or_options_do_not_go_on_with_a_run(recordings: Path, tmp_path: Path) -> None:
+def test_other_recordings_or_options_or_a_damaged_state_do_not_go_on_with_a_run(
+    recordings: Path, tmp_path: Path
+) -> None:
     finetune(recordings, tmp_path / "anna", options(steps=1), lambda event: None)
     with pytest.raises(DatasetError, match="other recordings or options"):
         finetune(recordings, tmp_path / "anna", options(steps=2), lambda event: None)
+    state, events = tmp_path / "anna" / "work" / run.STATE, []
+    state.write_bytes(state.read_bytes()[:1000])
+    with pytest.raises(run.OtherRunError, match="what anna has learnt cannot be gone on with"):
+        finetune(recordings, tmp_path / "anna", options(steps=1), events.append)
+    assert (events[-1]["state"], events[-1]["outdated"]) == ("refused", True)
 
 
 def test_a_run_ends_when_nothing_gets_better(
