@@ -19,6 +19,8 @@ FIGURES = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
 """Of figures above the line to those on it."""
 NOTE = rf"(?:(?<=[a-z]{{3}})(?<!sin|cos|tan|log)|(?<=[.,;:!?”’\"]))[{RAISED}]{{1,3}}(?![\w⁻⁺])"
 """The figure of a note in Latin script, behind a word or a sentence; a power stands behind a short sign."""
+_ATTRIBUTE = r"""[A-Za-z][\w:-]{0,40}(?:\s?=\s?(?:"[^"<>\n]*"|'[^'<>\n]*'|[^\s<>"'=&]+))?"""
+"""Of a tag; "a<b && c>d" has none."""
 _NOTES = r"(?:\[[1-9]\d{0,2}\]){1,9}"
 _PROGRAM = re.compile(r"[={};]|\w\(")
 _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
@@ -57,7 +59,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"~~", ""),
     rule(r"(?<!\w)(?P<say>__)(?=\w)(?=[^\n]{0,500}\w__(?!\w))", ""),
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
-    rule(rf"</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>", "", re.I),
+    rule(rf"</?(?:{_TAGS})(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(EMOJI, ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),

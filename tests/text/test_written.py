@@ -86,6 +86,15 @@ ENGLISH = {
     "AT&amp;T, caf&eacute;, 5&nbsp;km": "AT and T, café, five kilometers",
     "1) One\nb) Two": "one. One\nb. Two",
     "love you <3\nx is <3": "love you\nx is less than three",
+    "at $1.46 vs. est. $1.39, est.": "at one dollar and forty-six cents versus estimated one dollar and"
+    " thirty-nine cents, established",
+    "oil at $78.12/bbl, 10 mg/kg, R$20": "oil at seventy-eight dollars and twelve cents per barrel, ten"
+    " milligrams per kilogram, twenty reais",
+    "9 a.m.–5 p.m., 50-50": "nine a m to five p m, fifty fifty",
+    "The year was 1984 (1999).": "The year was nineteen eighty-four (nineteen ninety-nine).",
+    "Seat 12A, 12A, UPS 1Z999AA10123456784": "Seat twelve A, twelve amps, UPS one Z nine nine nine A A one"
+    " zero one two three four five six seven eight four",
+    "Order #A1B2 <b class='x'>or</b> if (a<b && c>d)": "Order number A one B two or if (a<b and c>d)",
     "Tel.: 555-1234": "Telephone: five five five, one two three four",
 }
 

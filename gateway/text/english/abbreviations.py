@@ -147,6 +147,7 @@ def _any(words: object) -> str:
 
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
     rule(rf"(?<![\w.])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
     rule(
         rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s|\.?\s+(?:[NS][EW]?|[EW])\b)",

@@ -136,7 +136,7 @@ def _year_range(match: re.Match[str]) -> str | None:
     return f"{year(first)} to {year(last)}" if first < last else None
 
 
-_HALF = r"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)-])|\b))"
+_HALF = r"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-])|\b))"
 _COUNTED = (
     r"(?!\s+(?:people|units|men|women|children|users|words|more|other|of|in)\b|\s+\w+s\b)"
     r"(?![,.]\d|%|-\d|\s?[$€£]|\s?k[mg]\b)"
@@ -210,6 +210,11 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
     rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),
+    rule(r"(?<![\w.,/-])50[-–]50(?![\w/%-]|[.,]\d)", "fifty fifty"),
+    rule(r"(?<=[apAP]\.[mM]\.)\s?[-–—]\s?(?=\d)", " to "),
+    rule(
+        rf"(?:(?<=\()|\b[Yy]ear (?:was|is) )(?P<say>{_CENTURIES})(?=\)|[.,;!?]?(?:\s|$))(?!\s\w+s\b)", _year
+    ),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?(\d\d)(?![\w.,-]\w|\w)", _short_range),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?({_CENTURIES})\b(?!,\d|\.\d|\s?[%$€£])", _year_range),
     rule(

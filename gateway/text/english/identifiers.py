@@ -123,6 +123,8 @@ RULES = (
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),
+    rule(r"\b(?:[Oo]rder|[Tt]icket|[Ii]nvoice|[Cc]ase) (?P<say>#)(?=\w)", "number "),
+    rule(r"(?<![\w.-])(?=[A-Z]*\d)(?=\d*[A-Z])(?P<say>[A-Z0-9]{10,40})(?![\w-])", _grouped),
     rule(r"(?<!\w)(?P<say>#)(?=[A-Za-z])", "hashtag "),
     rule(r"(?<!\w)(?P<say>@)(?=[A-Za-z])", "at "),
     rule(r"(?<!\S)(?P<say>--)(?=[a-z])", "dash dash "),

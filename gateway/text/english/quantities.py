@@ -33,6 +33,8 @@ _COINS = {
     "₺": ("lira", "lira", None, None),
     "₿": ("bitcoin", "bitcoins", None, None),
 }
+_REAIS = ("real", "reais", "centavo", "centavos")
+"""R$."""
 _CODES = {
     "USD": "US dollars", "EUR": "euros", "GBP": "pounds", "JPY": "yen", "CNY": "yuan", "RMB": "yuan",
     "CHF": "Swiss francs", "CAD": "Canadian dollars", "AUD": "Australian dollars", "INR": "rupees",
@@ -69,14 +71,22 @@ UNITS = {
     "ha": "hectare", "rpm": "R P M", "fps": "F P S", "dpi": "D P I", "px": "pixel", "mol": "mole",
     "MB/s": "megabyte per second", "GB/s": "gigabyte per second", "Mb/s": "megabit per second",
     "Gb/s": "gigabit per second", "g/L": "gram per liter", "mg/L": "milligram per liter",
-    "kg/m³": "kilogram per cubic meter", "°C": "degree Celsius", "℃": "degree Celsius",
+    "kg/m³": "kilogram per cubic meter", "mg/mL": "milligram per milliliter",
+    "mg/dL": "milligram per deciliter",
+    "µg/mL": "microgram per milliliter", "mg/kg": "milligram per kilogram", "mmol/L": "millimole per liter",
+    "°C": "degree Celsius", "℃": "degree Celsius",
     "tsp": "teaspoon", "tbsp": "tablespoon", "Tbsp": "tablespoon", "fl oz": "fluid ounce", "qt": "quart",
     "°F": "degree Fahrenheit", "℉": "degree Fahrenheit", "°": "degree", "º": "degree",
 }  # fmt: skip
-_PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb")}
+_PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
+_PERIODS["bbl"] = "barrel"
 _UNCOUNTED = {"hertz", "kilohertz", "megahertz", "gigahertz", "P S I", "R P M", "F P S", "D P I"}
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
+_PLACE = re.compile(
+    r"\b(?:seat|row|gate|room|flat|unit|apartment|apt\.|suite|exit|size|platform|bus)s? $", re.I
+)
+"""What is called "12A"."""
 _UNIT_END = r"(?![A-Za-z0-9²³'’])(?:\.(?=\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
 """With a full stop where the sentence goes on behind it."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
@@ -97,7 +107,7 @@ def plural_unit(unit: str) -> str:
 
 
 def _money(match: re.Match[str]) -> str | None:
-    one, many, coin, coins = _COINS[match["sign"]]
+    one, many, coin, coins = _COINS[match["sign"]] if match["land"] != "R" else _REAIS
     land = _LANDS.get(match["land"] or "", "")
     sign = "minus " if match["minus"] else ""
     amount = _as_english(match["amount"])
@@ -145,7 +155,8 @@ def _code(match: re.Match[str]) -> str:
 
 def _measure(match: re.Match[str]) -> str | None:
     name, amount = match["unit"], match["amount"]
-    if name in _ONLY_ATTACHED and match["space"]:
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    if name in _ONLY_ATTACHED and (match["space"] or _PLACE.search(before)):
         return None
     unit = UNITS[name]
     single = match["article"] or amount == "1"
@@ -255,7 +266,7 @@ RULES = (
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
     rule(
-        r"(?<=\d)\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b",
+        r"(?<=\d)\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|oz|gal|bbl|night)\b",
         lambda match: f" per {_PERIODS.get(match['unit'], match['unit'])}",
     ),
 )
