@@ -54,7 +54,7 @@ class WeightError(EngineError):
     Attributes, of which its words name the first:
         missing: names the module has and the checkpoint lacks.
         unexpected: names the checkpoint has and the module lacks.
-        mismatched: one sentence per tensor of the wrong shape.
+        mismatched: one sentence per tensor of the wrong shape or type.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class WeightError(EngineError):
         for label, names in (
             ("missing", self.missing),
             ("unexpected", self.unexpected),
-            ("wrong shape", self.mismatched),
+            ("wrong shape or type", self.mismatched),
         ):
             if names:
                 more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

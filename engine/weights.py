@@ -228,6 +228,11 @@ def _check_fit(module: nn.Module, state: Mapping[str, Tensor], strict: bool, ign
         for name, shape in shapes.items()
         if name in state and state[name].shape != shape
     ]
+    mismatched += [
+        f"{name} is {state[name].dtype}, expected a float"
+        for name, tensor in released_tensors(module)
+        if name in state and tensor.is_floating_point() and not state[name].is_floating_point()
+    ]
     if mismatched or (strict and (missing or unexpected)):
         raise WeightError(f"checkpoint does not fit {type(module).__name__}", missing, unexpected, mismatched)
 

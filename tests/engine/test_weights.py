@@ -93,6 +93,13 @@ def test_every_difference_is_named_and_nothing_is_changed(state: dict[str, Tenso
     assert same(export_state(model), before)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.bool])
+def test_weights_that_are_no_floats_are_refused(state: dict[str, Tensor], dtype: torch.dtype) -> None:
+    state["layers.0.norm.weight"] = state["layers.0.norm.weight"].to(dtype)
+    with pytest.raises(WeightError, match=f"layers.0.norm.weight is {dtype}, expected a float"):
+        load_into(Model(), state)
+
+
 def test_of_many_differences_the_first_are_told(state: dict[str, Tensor]) -> None:
     strange = {f"layers.{place}.scale": torch.zeros(1) for place in range(400)}
     with pytest.raises(WeightError, match=r"unexpected \(400\): layers.0.scale, .* and 392 more$") as refusal:
