@@ -152,6 +152,23 @@ class TestList:
         assert [fleet.get_json(f"/api/sessions/{each}") is None for each in ids] == [True, False, True]
         httpx.delete(f"{fleet.url}/api/sessions/{ids[1]}").raise_for_status()
 
+    def test_what_was_deleted_elsewhere_goes_from_the_page_and_holds_up_nothing(
+        self, browser: Browser, fleet: Server
+    ) -> None:
+        ids = [record(fleet, f"{name}. {SENTENCE}") for name in ("One", "Two")]
+        with watched_page(browser) as watched:  # the browser complains of the 404
+            page = watched.page
+            page.goto(f"{fleet.url}/sessions?q=fox")
+            page.get_by_role("checkbox", name="Choose One.").check()
+            page.get_by_role("checkbox", name="Choose Two.").check()
+            httpx.delete(f"{fleet.url}/api/sessions/{ids[1]}").raise_for_status()  # the upper one
+            page.locator("#chosen").get_by_role("button", name="Delete").click()
+            page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+            expect(page.locator("#problem")).to_contain_text("There is no such session.")
+            for session_id in ids:
+                expect(page.locator(f"[data-session='{session_id}']")).to_have_count(0)
+        assert fleet.get_json(f"/api/sessions/{ids[0]}") is None
+
     def test_it_is_opened_in_the_studio(self, page: Page, fleet: Server, recorded: str) -> None:
         seed = fleet.get_json(f"/api/sessions/{recorded}")["session"]["seed"]
         page.goto(f"{fleet.url}/sessions")

@@ -128,6 +128,7 @@ class Shelf {
       await fleet.books.delete(book.id);
       setMessage(byId("said"), "book.removed", { title });
     } catch (error) {
+      if (error.code === "unknown_book") await this.#load(); // it is not shown any more either
       this.#fail(error, () => this.#load());
       return;
     }

@@ -314,7 +314,7 @@ class Live {
   #showProblem(problem) {
     showProblem(byId("error"), problem, {
       again: () => this.#conversation.busy || this.#start(),
-      voice: () => this.#voices.focus(),
+      voice: () => this.#load().then(() => this.#voices.focus()), // of those that are still there
       consent: () => this.#desk.agree(this.#voices.value),
       text: () => this.#composer.focus(),
       settings: () => (byId("advanced").open = true),

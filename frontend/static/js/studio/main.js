@@ -266,7 +266,7 @@ class Studio {
   #showProblem(problem, again = () => this.#generate()) {
     this.#stage.showProblem(problem, {
       again,
-      voice: () => this.#voices.focus(),
+      voice: () => this.#loadVoices().then(() => this.#voices.focus()), // of those that are still there
       consent: () => this.#desk.agree(this.#speaker.utterance.request.voice),
       text: () => this.#composer.focus(),
       settings: () => this.#openSettings(),

@@ -91,6 +91,7 @@ export class Jobs {
     try {
       await work();
     } catch (error) {
+      if (error.code === "unknown_job") await this.#load(); // it is not shown any more either
       this.#showProblem(error, () => this.#do(work));
       return;
     }

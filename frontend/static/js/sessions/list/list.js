@@ -173,18 +173,31 @@ class Sessions {
     await this.#remove(ids, () => setMessage(byId("count"), "sessions.deletedSeveral", { count: ids.length }));
   }
 
-  /** Those that went are gone from the page, also where one could not be deleted. */
+  /** Those that went are gone from the page, also where one could not be deleted, or was not there any more. */
   async #remove(ids, say) {
     await this.#try(async () => {
+      let missing = null;
       for (const id of ids) {
         if (id === this.#player.id) this.#player.stop();
-        await fleet.deleteSession(id);
+        missing = (await this.#removed(id)) ?? missing;
         this.#pages.remove(id);
       }
+      if (missing) throw missing;
     });
     this.#show();
     if (byId("problem").hidden) say();
     this.#search.focus();
+  }
+
+  /** @returns {Promise<Error | null>} where another page was faster @throws {ApiError} */
+  async #removed(id) {
+    try {
+      await fleet.deleteSession(id);
+      return null;
+    } catch (error) {
+      if (error.code === "unknown_session") return error;
+      throw error;
+    }
   }
 
   #download(ids) {
