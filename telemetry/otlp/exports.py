@@ -35,8 +35,28 @@ logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 5.0
 _LAST_SECONDS = 2.0
+_QUIET_SECONDS = 600.0
 Families = tuple[int, list[Any]]
 """Metrics as they were at that time, nanoseconds since 1970."""
+
+
+class Seldom(logging.Filter):
+    """Of what an exporter says, one line of each level in ten minutes: a receiver may be away for days, and
+    every message that it does not take is three lines.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._quiet_until: dict[int, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Called by the exporter's logger."""
+        now = self._clock()
+        if now < self._quiet_until.get(record.levelno, now):
+            return False
+        self._quiet_until[record.levelno] = now + _QUIET_SECONDS
+        return True
 
 
 class Exports:
@@ -67,6 +87,10 @@ class Exports:
             self._metrics = self._batch_of_metrics()
             self._batches.append(self._metrics)
         self.sender = Sender(self._batches)
+        for exporter in (OTLPSpanExporter, OTLPLogExporter, OTLPMetricExporter):
+            says = logging.getLogger(exporter.__module__)
+            if not any(isinstance(one, Seldom) for one in says.filters):
+                says.addFilter(Seldom())
 
     def dropped(self) -> Iterator[tuple[str, str, int]]:
         """Signal, reason and number of what was noted and reached no receiver."""
