@@ -14,7 +14,7 @@ from typing import Any
 from gateway.errors import ApiError
 from gateway.live.first_audio import FirstAudio
 from gateway.live.splitter import SentenceSplitter
-from gateway.live.states import Outlet, State, Voice
+from gateway.live.states import Outlet, State, Voice, check_appended
 from gateway.live.timeline import Timeline, Utterance
 from gateway.live.timers import Alarm, IdleWatch
 from gateway.settings import GatewaySettings
@@ -106,19 +106,27 @@ class LiveSession:
 
     # ---------------------------------------------------------------------------------------- from the client
 
-    def append(self, text: str) -> None:
-        """More text. Raises ApiError when too much waits already; the session goes on."""
-        if self.stopping:
-            raise ApiError(422, "session_stopping", "nothing can be appended after stop", param="type")
-        limit = self._settings.live_text_characters
-        waiting = self.timeline.waiting_characters + len(self.splitter.rest)
-        if waiting + len(text) > limit:
-            message = f"{waiting} characters wait to be spoken and {len(text)} came, at most {limit} may wait"
-            raise ApiError(422, "too_much_text", message, param="text")
+    @property
+    def room_characters(self) -> int:
+        """What may be appended now."""
+        return self._settings.live_text_characters - self._waiting_characters
+
+    @property
+    def _waiting_characters(self) -> int:
+        return self.timeline.waiting_characters + len(self.splitter.rest)
+
+    def append(self, text: str, *, more_follows: bool = False) -> None:
+        """More text. Raises ApiError when too much waits already; the session goes on.
+
+        `more_follows`: as soon as there is room, so that what is incomplete waits for it.
+        """
+        check_appended(
+            text, self._waiting_characters, self._settings.live_text_characters, stopping=self.stopping
+        )
         self._idle.touch()
         self._add(self.splitter.push(text))
         self._flush.clear()
-        if self.splitter.rest.strip():
+        if self.splitter.rest.strip() and not (more_follows and self.timeline):
             share = _COMPLETE_SHARE if self.splitter.seems_complete else 1.0
             self._flush.set(share * self._settings.live_flush_seconds, self.flush)
 

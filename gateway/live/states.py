@@ -25,6 +25,15 @@ class State(StrEnum):
     ENDED = "ended"
 
 
+def check_appended(text: str, waiting: int, limit: int, *, stopping: bool) -> None:
+    """Raise ApiError 422 for text that comes too late, or is too much where `waiting` characters wait."""
+    if stopping:
+        raise ApiError(422, "session_stopping", "nothing can be appended after stop", param="type")
+    if waiting + len(text) > limit:
+        message = f"{waiting} characters wait to be spoken and {len(text)} came, at most {limit} may wait"
+        raise ApiError(422, "too_much_text", message, param="text")
+
+
 class Outlet(Protocol):
     """Where the client hears from the session."""
 

@@ -13,6 +13,7 @@ The listener hears the same pieces as that of a clip, and when what was flushed 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import structlog
@@ -21,6 +22,7 @@ from gateway.callers.identity import Caller
 from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
+from gateway.live.states import check_appended
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
@@ -64,6 +66,7 @@ class Dialogue:
         listener: DialogueListener,
     ) -> None:
         self._start = start
+        self._most_characters = gateway.settings.max_text_characters
         self._listener = listener
         self._hosted = HostedSession(gateway, self, request_id, protocol)
         self._session = self._hosted.session
@@ -73,6 +76,10 @@ class Dialogue:
         """From the first character on that is not spoken yet."""
         self._spoken = 0
         """Characters before that."""
+        self._fed = 0
+        """Characters up to which the session has them; what it has no room for waits here."""
+        self._breaks: deque[int] = deque()
+        """Flushes beyond that, in characters."""
         self._ends: dict[int, int] = {}
         """Where the utterances end that are being spoken, by index."""
         self._flushes: list[int] = []
@@ -124,20 +131,23 @@ class Dialogue:
 
     def append(self, text: str) -> None:
         """More text. Raises ApiError when too much waits already; the dialogue goes on."""
-        self._session.append(text)
+        stopping = self.finishing or self._session.stopping
+        check_appended(text, len(self._appended), self._most_characters, stopping=stopping)
         self._appended += text
         self.has_text |= bool(text.strip())
+        self._feed()
 
     def flush(self) -> None:
         """Speak what is incomplete."""
-        self._flushes.append(self._spoken + len(self._appended))
-        self._session.flush()
+        self._flushes.append(self._end)
+        self._breaks.append(self._end)
+        self._feed()
         self._tell_flushed()
 
     def finish(self) -> None:
         """Speak what was appended, then end."""
         self.finishing = True
-        self._session.stop()
+        self._feed()
 
     def cancel(self) -> None:
         """End now: nothing of it is heard any more."""
@@ -148,7 +158,8 @@ class Dialogue:
     def clear(self) -> None:
         """Speak nothing of what was appended any more, and go on with what comes."""
         self._session.cancel(0)
-        self._spoken, self._appended = self._spoken + len(self._appended), ""
+        self._spoken, self._appended = self._fed, ""
+        self._breaks.clear()
         self._ends.clear()
         self._flushes.clear()
         self.has_text = False
@@ -156,6 +167,29 @@ class Dialogue:
     def keep_alive(self) -> None:
         """The client is there, and says nothing."""
         self._session.keep_alive()
+
+    @property
+    def _end(self) -> int:
+        """In characters."""
+        return self._spoken + len(self._appended)
+
+    def _feed(self) -> None:
+        """Give the session as much as it has room for, and flush where that was asked for."""
+        session = self._session
+        while not session.stopping and (self._breaks or self._fed < self._end):
+            until = self._breaks[0] if self._breaks else self._end
+            count = min(until - self._fed, session.room_characters)
+            if count > 0:
+                begin = self._fed - self._spoken
+                self._fed += count
+                session.append(self._appended[begin : begin + count], more_follows=self._fed < until)
+            elif self._fed == until:
+                self._breaks.popleft()
+                session.flush()
+            else:
+                return
+        if self.finishing and not session.stopping:
+            session.stop()
 
     # ------------------------------------------------------------------------------------- `states.Outlet`
 
@@ -166,9 +200,11 @@ class Dialogue:
                 self._listener.started(message["worker_id"], message["sample_rate"])
             case "utterance":
                 self._ends[message["index"]] = message["end"]
+                self._feed()
             case "utterance_done":
                 end = self._ends.pop(message["index"], self._spoken)
                 self._appended, self._spoken = self._appended[end - self._spoken :], end
+                self._feed()
                 self._tell_flushed()
                 self._listener.spoke()
             case "error":

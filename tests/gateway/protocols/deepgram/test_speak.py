@@ -26,6 +26,7 @@ HEADERS = {"Authorization": f"Token {KEY}"}
 def fleet() -> Iterator[GatewayProcess]:
     with started_fleets() as start:
         settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
+        settings["live_text_characters"] = 200
         gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
         yield gateway
         log = "".join(gateway.log)
@@ -172,6 +173,35 @@ async def test_words_go_in_and_audio_comes_until_flushed(fleet: GatewayProcess) 
         assert len(socket.pcm) > spoken, "what was said before Close is spoken"
 
 
+async def test_text_for_which_there_is_no_room_waits_and_so_does_what_follows_it(
+    fleet: GatewayProcess,
+) -> None:
+    alone = await ask(fleet, LONG_TEXT, encoding="linear16", container="none")
+    async with speech(fleet) as socket:
+        await socket.say("Speak", text=LONG_TEXT)
+        await socket.say("Flush")
+        await socket.say("Speak", text="One more")
+        await socket.say("Close")
+        await socket.receive_type("Flushed")
+        assert len(socket.pcm) == pytest.approx(len(alone.content), rel=0.05)
+        before = len(socket.pcm)
+        assert await socket.receive_rest() == 1000 and len(socket.pcm) > before
+
+
+async def test_clear_takes_what_waits_too(fleet: GatewayProcess) -> None:
+    async with speech(fleet) as socket:
+        await socket.say("Speak", text=LONG_TEXT * 3)
+        await socket.say("Flush")
+        await socket.receive_audio()
+        await socket.say("Clear")
+        await socket.receive_type("Cleared")
+        before = len(socket.pcm)
+        await socket.say("Speak", text="Next. One more")
+        await socket.say("Flush")
+        await socket.receive_type("Flushed")
+        assert 0 < len(socket.pcm) - before < 2 * 24000 * 4
+
+
 async def test_a_browser_shows_its_key_as_a_subprotocol(fleet: GatewayProcess) -> None:
     async with speech(fleet, additional_headers={}, subprotocols=["token", KEY]) as socket:
         assert socket.socket.subprotocol == "token"
@@ -212,7 +242,7 @@ async def test_after_clear_nothing_of_what_was_said_is_heard(fleet: GatewayProce
         ('{"type": "Speak"}', "MISSING_FIELD"),
         ('{"type": "Speak", "text": "\\ud83d"}', "INVALID_VALUE"),
         ("[]", "INVALID_MESSAGE"),
-        (json.dumps({"type": "Speak", "text": "x" * 9000}), "TOO_MUCH_TEXT"),
+        (json.dumps({"type": "Speak", "text": "x" * 100_001}), "TOO_MUCH_TEXT"),
     ],
 )
 async def test_a_wrong_message_is_warned_of_and_the_dialogue_goes_on(

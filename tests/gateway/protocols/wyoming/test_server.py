@@ -19,7 +19,12 @@ RATE = 24000
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[GatewayProcess]:
     with started_fleets() as start:
-        gateway, _ = start(1, slots=4, step_ms=2, gateway={"wyoming_port": 0, "max_message_bytes": 20_000})
+        gateway, _ = start(
+            1,
+            slots=4,
+            step_ms=2,
+            gateway={"wyoming_port": 0, "max_message_bytes": 20_000, "live_text_characters": 100},
+        )
         yield gateway
         assert "Traceback" not in "".join(gateway.log)
 
@@ -116,6 +121,15 @@ async def test_text_that_streams_is_spoken_once(fleet: GatewayProcess) -> None:
             await there.until("synthesize-stopped")
             assert there.kinds() == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
             assert len(there.pcm) / 2 / RATE == pytest.approx(await seconds_of_text(fleet), abs=0.2)
+
+
+async def test_a_text_may_be_longer_than_what_waits_of_a_live_session(fleet: GatewayProcess) -> None:
+    async with fleet.http() as http:
+        seconds = float((await http.post("/tts", json={"text": LONG_TEXT})).headers["X-Audio-Seconds"])
+    async with assistant(fleet) as there:
+        there.say("synthesize", text=LONG_TEXT)
+        await there.until("audio-stop")
+        assert len(there.pcm) / 2 / RATE == pytest.approx(seconds, rel=0.05)
 
 
 async def test_a_sentence_is_heard_before_the_text_is_complete(fleet: GatewayProcess) -> None:
