@@ -28,7 +28,7 @@ _VULGAR = {
 _ROMAN_SIGNS = {sign: number for number, sign in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ", start=1)}
 _UNITS = {
     "m²": "平方米", "㎡": "平方米", "km²": "平方公里", "cm²": "平方厘米", "m³": "立方米",
-    "V": "伏", "kV": "千伏",
+    "V": "伏", "kV": "千伏", "mg": "毫克",
     "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
     "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
     "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
@@ -116,6 +116,11 @@ def _say_digits(match: re.Match[str]) -> str:
     return digits(match["say"])
 
 
+def _joined(match: re.Match[str]) -> str:
+    """The number of a figure or table, "3-1"."""
+    return "杠".join(map(number, match["say"].split("-")))
+
+
 def _say_phone(match: re.Match[str]) -> str:
     plus = "加" if match["say"].startswith("+") else ""
     return plus + phone(match["say"])
@@ -166,10 +171,20 @@ RULES: tuple[Rule, ...] = (
         _say_phone,
     ),
     rule(
-        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
+        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
         _say_digits,
     ),
-    rule(r"(?P<say>\d{3,4})(?=室|房间)", _say_digits),
+    rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", _say_digits),
+    rule(
+        rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9/]|网|手机|信号|时代|技术|基站|芯片|流量)",
+        lambda match: f"{number(match[1])}克",
+    ),
+    rule(r"(?<=\d转)\s?(?P<say>\d{3,6})(?!\d)", _say_phone),
+    rule(r"(?<![A-Za-z\d])[A-Z]{1,4}(?P<say>\d{8,20})(?![A-Za-z\d])", _say_digits),
+    rule(r"(?<=_)(?P<say>\d+)(?!\d)", _say_digits),
+    rule(r"(?<=[图表])\s?(?P<say>\d{1,3}-\d{1,3})(?![\d-])", _joined),
+    rule(r"(?<!\d)(?P<say>\d{3})(?=晚会|大促|购物节)", _say_digits),
+    rule(r"(?<=航班)\s?[A-Z]{2}(?P<say>\d{3,4})(?!\d)", _say_phone),
     rule(r"(?P<say>\d{3})(?=错误|报错|页面)", _say_digits),
     rule(r"(?<=[A-Z])(?P<say>\d{3,4})(?=航班|次列车|次|号列车)", _say_phone),
     rule(r"(?<=波音|空客)(?P<say>\d{3})", _say_digits),
