@@ -12,6 +12,7 @@ hub again.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from models.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
+
+logger = logging.getLogger(__name__)
 
 PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
@@ -56,9 +59,12 @@ def fetch(model: str, cache: Path | None = None, endpoint: str | None = None) ->
         raise ConfigError(f"{model} cannot be downloaded: {reason}") from error
     for file in announced.siblings or []:
         _compare(directory / file.rfilename, file)
-    (directory / VERIFIED).touch()
-    if revision is None:
-        write_atomically(_pin_file(cache, name), directory.name.encode())
+    try:
+        (directory / VERIFIED).touch()
+        if revision is None:
+            write_atomically(_pin_file(cache, name), directory.name.encode())
+    except OSError as error:  # a cache that others fill, and who loads may only read
+        logger.warning("%s is compared again at the next start: %s", model, error)
     return directory
 
 

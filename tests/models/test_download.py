@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from models.config_fields import ConfigError
-from models.download import fetch, is_repository
+from models.download import VERIFIED, fetch, is_repository
 
 NAME = "someone/Voice"
 
@@ -96,6 +98,16 @@ def test_the_commit_of_the_first_download_is_kept(hub: Hub, tmp_path: Path) -> N
     asked = hub.requests
     assert fetch(NAME, tmp_path, hub.url) == first
     assert hub.requests == asked, "what was compared is loaded without the hub"
+
+
+def test_a_cache_that_can_only_be_read_serves_what_it_holds(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = fetch(NAME, tmp_path, hub.url)
+    (held / VERIFIED).unlink()
+    monkeypatch.setattr(Path, "touch", Mock(side_effect=OSError(errno.EROFS, "read-only file system")))
+    assert fetch(NAME, tmp_path, hub.url) == held
+    assert "someone/Voice is compared again at the next start" in caplog.text
 
 
 def test_a_revision_that_is_named_is_taken(hub: Hub, tmp_path: Path) -> None:
