@@ -176,9 +176,17 @@ describe("a recording in its row", () => {
     });
     await assert.rejects(player.toggle(one), { message: "away" });
     assert.equal(player.id, null);
+    t.mock.method(fleet, "session", async () => one);
     await assert.rejects(player.toggle(one), { name: "NotSupportedError" });
     await player.toggle(one);
     assert.deepEqual([player.id, player.playing, sound.src], ["s_1", true, "blob:sound"]);
+  });
+
+  test("that does not come says what the service says, not the browser", async (t) => {
+    t.mock.method(fleet, "sessionAudio", async () => ({ name: "broken" }));
+    t.mock.method(fleet, "session", async () => { throw new Error("there is no such session"); });
+    await assert.rejects(player.toggle(one), { message: "there is no such session" });
+    assert.equal(player.id, null);
   });
 
   test("that comes after another was chosen disturbs that one in nothing", async (t) => {

@@ -3,6 +3,7 @@
  *
  * Events: "change" (which one plays, or how far it is).
  */
+import { fleet } from "../../shared/service/fleet.js";
 import { SoundTurn } from "../../shared/hearing/tabs.js";
 import { audioAddress } from "../recording-audio.js";
 
@@ -40,6 +41,7 @@ export class RowPlayer extends EventTarget {
     } catch (error) {
       if (error.name === "AbortError" || session.id !== this.id) return; // a pause came first, or another one
       this.stop();
+      if (error.name === "NotSupportedError") await fleet.session(session.id); // tells why it does not come
       throw error;
     }
   }
