@@ -1,16 +1,18 @@
 """Who sends a request, and what that entitles it to.
 
 With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or what clients of other services send; for
-browsers' WebSockets the subprotocols `voxfleet.key.KEY` or, as Deepgram's clients do it, `token` and KEY) a
-caller is the key's name; without one it is its address, an IPv6 client its /64 network. Callers take turns
-(`gateway/slots/line/fairness.py`), may have so many requests at once, and may ask for classes up to their
-own: anybody may step back to bulk, and interactive is for keys that say so.
+browsers' WebSockets the subprotocols `voxfleet.key.KEY`, `voxfleet.key64.BASE64URL` for a key that is no
+token of HTTP, or, as Deepgram's clients do it, `token` and KEY) a caller is the key's name; without one it
+is its address, an IPv6 client its /64 network. Callers take turns (`gateway/slots/line/fairness.py`), may
+have so many requests at once, and may ask for classes up to their own: anybody may step back to bulk, and
+interactive is for keys that say so.
 
 A gateway without keys looks at no key, since clients made for other services always send one.
 """
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
@@ -28,6 +30,7 @@ from gateway.slots.line.standing import Priority, Standing
 SUBPROTOCOL = "voxfleet"
 """What a WebSocket client offers beside its key, and gets back."""
 _KEY_PREFIX = "voxfleet.key."
+_ENCODED_KEY_PREFIX = "voxfleet.key64."
 _SCHEMES = ("bearer", "token")
 ANSWERED_SUBPROTOCOLS = (SUBPROTOCOL, *_SCHEMES)
 """What is accepted of those that a client offers: never its key."""
@@ -139,4 +142,16 @@ def given_key(connection: HTTPConnection) -> str | None:
     offered: list[str] = connection.scope.get("subprotocols", [])
     if len(offered) == 2 and offered[0].lower() in _SCHEMES:
         return offered[1]
-    return next((word.removeprefix(_KEY_PREFIX) for word in offered if word.startswith(_KEY_PREFIX)), None)
+    return next((key for word in offered if (key := _offered_key(word)) is not None), None)
+
+
+def _offered_key(word: str) -> str | None:
+    if word.startswith(_KEY_PREFIX):
+        return word.removeprefix(_KEY_PREFIX)
+    if not word.startswith(_ENCODED_KEY_PREFIX):
+        return None
+    encoded = word.removeprefix(_ENCODED_KEY_PREFIX)
+    try:
+        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError:
+        return encoded  # no key of ours: refused as such

@@ -40,6 +40,21 @@ describe("VoxFleet over HTTP", () => {
     assert.deepEqual(JSON.parse(seen[0].body), { text: "Hi.", voice: "slt", format: "mp3" });
   });
 
+  test("a socket is opened with the key, encoded where it is no token", async (t) => {
+    await service(200, {});
+    const opened = [];
+    const { WebSocket } = globalThis;
+    t.after(() => (globalThis.WebSocket = WebSocket));
+    globalThis.WebSocket = class extends EventTarget {
+      constructor(address, protocols) {
+        super();
+        opened.push(protocols.at(-1));
+      }
+    };
+    for (const apiKey of ["secret", "a key/1+2=?"]) new VoxFleet({ url: "http://a", apiKey }).stream("Hi.");
+    assert.deepEqual(opened, ["voxfleet.key.secret", "voxfleet.key64.YSBrZXkvMSsyPT8"]);
+  });
+
   test("a request that is under way is waited for, once, and a change is always sent", async () => {
     const { seen } = await service(200, { voices: [] });
     const taken = [];

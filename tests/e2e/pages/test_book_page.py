@@ -268,6 +268,26 @@ def test_what_is_not_saved_is_told_until_it_is(browser: Browser, fleet: Server, 
         expect(page.locator("#saving")).to_have_text("Saved")
 
 
+def test_a_new_key_saves_what_the_old_one_could_not(browser: Browser, fleet: Server, story: Path) -> None:
+    refusal = {"error": {"message": "there is no such API key", "code": "invalid_api_key"}}
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/book")
+        page.set_input_files("#file", story)
+        page.wait_for_url("**/book/b_*")
+        page.route("**/blocks", lambda route: route.fulfill(status=401, json=refusal))
+        page.locator(".block-text").first.press_sequentially("!")
+        expect(page.locator("#key-sheet")).to_be_visible()
+        page.unroute("**/blocks")
+        page.fill("#api-key", "“quoted”")
+        page.locator("#key-sheet .button-primary").click()
+        expect(page.locator("#key-sheet [role=alert]")).to_have_text("There is no such API key.")
+        page.fill("#api-key", "another-key-of-the-reader")
+        page.locator("#key-sheet .button-primary").click()
+        expect(page.locator("#saving")).to_have_text("Saved")
+        expect(page.locator("#problem")).to_be_hidden()
+
+
 def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser itself complains of the 503
         refusal = {"error": {"message": "no database", "type": "server_error", "code": "books_unavailable"}}

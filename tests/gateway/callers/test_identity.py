@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from typing import Any
 
@@ -59,6 +60,17 @@ def order(**fields: Any) -> TtsRequest:
 )
 def test_a_key_names_its_client_wherever_it_comes_from(sent: HTTPConnection) -> None:
     assert callers(api_keys=KEYS).identify(sent).tenant == "key:acme"
+
+
+def test_a_key_that_is_no_token_comes_encoded_from_browsers() -> None:
+    key = 'of a shop/1+2=?, "one"'
+    known = callers(api_keys={"shop": {"key": key}})
+    encoded = base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
+    sent = connection(subprotocols=("voxfleet", f"voxfleet.key64.{encoded}"))
+    assert known.identify(sent).tenant == "key:shop"
+    for wrong in ("a", "\xff!", "_____w"):
+        with pytest.raises(ApiError, match="there is no such API key"):
+            known.identify(connection(subprotocols=("voxfleet", f"voxfleet.key64.{wrong}")))
 
 
 def test_a_key_may_be_configured_by_its_digest_and_brings_its_limits() -> None:

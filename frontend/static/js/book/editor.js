@@ -35,7 +35,7 @@ class Editor {
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
-    window.addEventListener("apikey", () => this.book ?? this.#load());
+    window.addEventListener("apikey", () => (this.book ? this.#flush() : this.#load()));
     await this.#load();
   }
 

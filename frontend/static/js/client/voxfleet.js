@@ -122,7 +122,7 @@ export class VoxFleet {
 
   #opener() {
     const key = this.#apiKey();
-    const protocols = key ? [SUBPROTOCOL, `voxfleet.key.${key}`] : [];
+    const protocols = key ? [SUBPROTOCOL, keyProtocol(key)] : [];
     return { createSocket: (address) => new WebSocket(address, protocols) };
   }
 
@@ -314,6 +314,12 @@ export class VoxFleet {
   async deleteSession(id) {
     await this.request(sessionPath(id), { method: "DELETE" });
   }
+}
+
+/** A key as a subprotocol, which must be a token of HTTP: one with a space, a slash or "=" is none, and is encoded. */
+function keyProtocol(key) {
+  if (/^[\w!#$%&'*+.^`|~-]+$/.test(key)) return `voxfleet.key.${key}`;
+  return `voxfleet.key64.${btoa(key).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
 /** The name in a header Content-Disposition (RFC 6266). @param {string | null} header */

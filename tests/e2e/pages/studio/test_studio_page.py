@@ -184,7 +184,7 @@ def test_pages_that_are_switched_off_are_not_offered(page: Page, fleet: Server) 
 
 
 def test_an_api_key_is_asked_for_where_one_is_needed(browser: Browser) -> None:
-    keys = '{"shop": {"key": "a-long-enough-key-for-a-shop"}}'
+    keys = '{"shop": {"key": "a key with spaces, for a shop/1="}}'
     with (
         fleet_with_data(VOXFLEET_API_KEYS=keys, VOXFLEET_ANONYMOUS="false") as edge,
         watched_page(browser, viewport=DESKTOP) as watched,
@@ -193,7 +193,7 @@ def test_an_api_key_is_asked_for_where_one_is_needed(browser: Browser) -> None:
         open_studio(page, edge)
         page.click("#generate")
         expect(page.locator("#key-sheet")).to_be_visible()
-        page.fill("#api-key", "a-long-enough-key-for-a-shop")
+        page.fill("#api-key", "a key with spaces, for a shop/1=")
         page.locator("#key-sheet .button-primary").click()
         expect(page.locator("#key-sheet")).to_be_hidden()
         page.click("#generate")

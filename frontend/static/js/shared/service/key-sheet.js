@@ -60,6 +60,10 @@ class KeySheet {
   /** The key is tried at once: a mistyped one is noticed here. */
   async #submit(event) {
     event.preventDefault();
+    if (!/^[ -~]*$/.test(this.#input.value)) {
+      this.#showProblem({ code: "invalid_api_key" }); // no header carries it
+      return;
+    }
     const before = [apiKey(), keyIsRemembered()];
     setApiKey(this.#input.value.trim() || null, this.#remember.checked);
     try {
