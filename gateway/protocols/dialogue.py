@@ -183,11 +183,12 @@ class Dialogue:
                 begin = self._fed - self._spoken
                 self._fed += count
                 session.append(self._appended[begin : begin + count], more_follows=self._fed < until)
-            elif self._fed == until:
-                self._breaks.popleft()
-                session.flush()
             else:
-                return
+                if self._fed == until:
+                    self._breaks.popleft()
+                elif session.timeline:  # there is room once it is spoken
+                    return
+                session.flush()
         if self.finishing and not session.stopping:
             session.stop()
 

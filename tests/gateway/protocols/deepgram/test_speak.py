@@ -188,6 +188,13 @@ async def test_text_for_which_there_is_no_room_waits_and_so_does_what_follows_it
         assert await socket.receive_rest() == 1000 and len(socket.pcm) > before
 
 
+async def test_a_sentence_longer_than_what_may_wait_is_spoken(fleet: GatewayProcess) -> None:
+    async with speech(fleet) as socket:
+        await socket.say("Speak", text=LONG_TEXT.replace(".", "") * 2)
+        await socket.say("Flush")
+        await socket.receive_type("Flushed")
+
+
 async def test_clear_takes_what_waits_too(fleet: GatewayProcess) -> None:
     async with speech(fleet) as socket:
         await socket.say("Speak", text=LONG_TEXT * 3)
