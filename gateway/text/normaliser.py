@@ -22,7 +22,7 @@ _LATIN_WORD = re.compile(
     r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
 )
 """Not one that is part of an address."""
-_TELLING = re.compile(r"[^\sA-Za-z\u3400-\u9fff,!?;，。！？；、“”'’-]|[A-Z]{2}|\bw/")
+_TELLING = re.compile(r"[^\sA-Za-z\u3400-\u9fff,!?;，。！？；、“”'’-]|[A-Z]{2}|[a-z] [IVX]\b|\bw/")
 """A sentence without any of these is spoken as it is written."""
 _OTHER_SCRIPT = re.compile(
     "[\u3040-\u30ff\uac00-\ud7af\u0400-\u06ff\u0900-\u0eff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff]"

@@ -95,6 +95,10 @@ ENGLISH = {
     "Seat 12A, 12A, UPS 1Z999AA10123456784": "Seat twelve A, twelve amps, UPS one Z nine nine nine A A one"
     " zero one two three four five six seven eight four",
     "Order #A1B2 <b class='x'>or</b> if (a<b && c>d)": "Order number A one B two or if (a<b and c>d)",
+    "Appendix C, Type D, part l, Part V, Class IV": "Appendix C, Type D, part l, Part five, Class four",
+    "I live on Elm St. It is on St. John St. where my Dr. lives": "I live on Elm Street. It is on Saint John"
+    " Street where my Doctor lives",
+    "John I think, George I like, Henry I was": "John I think, George I like, Henry the first was",
     "Tel.: 555-1234": "Telephone: five five five, one two three four",
 }
 

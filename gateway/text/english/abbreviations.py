@@ -61,6 +61,12 @@ _COUNTED = (
     *("Bowl", "Appendix", "Figure", "Table", "Level", "Stage", "Grade", "Episode", "Season", "Class", "Mark"),
     *("Canto", "Lesson", "Unit", "Step", "Round", "Sonata", "Symphony", "Psalm", "Verse", "Category", "Tier"),
 )
+_OF_SOMEBODY = ("a", "the", "my", "your", "our", "his", "her", "their", "dear")
+_FIRST_PERSON = (
+    "am|think|like|know|love|want|need|can|could|would|should|will|do|don't|did|see|guess|hope|feel|mean|wish|met|"
+    "told|believe|remember"
+)
+_LETTERS_ALONE = ("C", "D", "L", "M")
 _RULERS = (
     *("Louis", "Henry", "Elizabeth", "Paul", "Charles", "George", "Edward", "Richard", "James", "William"),
     *("Pius", "Benedict", "John", "Napoleon", "Catherine", "Philip", "Alexander", "Nicholas", "Wilhelm"),
@@ -122,7 +128,9 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _number(match: re.Match[str]) -> str | None:
-    value = roman(match["say"].upper())
+    """Not of "Appendix C", which nobody counts to."""
+    numeral = match["say"].upper()
+    value = None if numeral in _LETTERS_ALONE else roman(numeral)
     return None if value is None else cardinal(value)
 
 
@@ -164,12 +172,17 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d])", lambda match: f"{match[0][0]}elephone"),
     rule(r"(?<![\w.])c\.\s?(?=\d{3,4}\b(?![.,]\d))", "circa "),
+    rule(
+        rf"(?<=[A-Za-z]\s)(?P<say>(?:St|Dr|Ct|Pl|Sq|Ln)\.)(?={_BEGINS.pattern})",
+        lambda match: _within(match) if _follows_name(match) else None,
+    ),
+    rule(rf"\b(?:{'|'.join(_OF_SOMEBODY)})\s(?P<say>Dr\.)(?=\s[a-z])", "Doctor", re.I),
     rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),
     rule(rf"\b(?P<say>Dr|Mr|Mrs|Ms|Prof){_CAPITAL}", _before_name),
     rule(rf"(?<![\w.])(?P<say>(?:{_any(_BEFORE_NUMBER)})\.)(?=\s?#?\d)", _before_number, re.I),
     rule(r"(?<![\w.])(?P<say>(?:[A-Za-z]\.){2,})(?!\w)", _letters),
     rule(rf"\b(?:{_any(_COUNTED)})\s(?P<say>[IVXLCDM]+|[ivxlc]+)\b(?!['’])", _number, re.I),
-    rule(rf"\b(?:{_any(_RULERS)})\s(?P<say>[IVX]+)\b(?!['’]m|\.\w)", _ruler),
+    rule(rf"\b(?:{_any(_RULERS)})\s(?P<say>[IVX]+)\b(?!['’]m|\.\w|(?<=\sI)\s(?:{_FIRST_PERSON})\b)", _ruler),
     rule(r"\b(?P<say>[IVXL]{2,})(?=\s+(?:century|dynasty|Olympic|Olympiad|Congress)\b)", _ordinal),
     rule(
         r"\b[A-Z][a-z]+\s(?P<say>II|III|IV|VI{0,3}|IX|XI{1,3}|XIV|XVI{0,3}|XV|XIX|XXI{0,3})\b(?!\s+(?:drip|line|bag|fluids?))",
@@ -192,4 +205,6 @@ RULES: tuple[Rule, ...] = (
 def _follows_name(match: re.Match[str]) -> bool:
     """Whether the word before begins with a capital, or is the name of a street such as "5th"."""
     before = match.string[: match.start("say")].split()
+    if before and before[-1].lower() in _OF_SOMEBODY:
+        return False
     return bool(before) and (before[-1][0].isupper() or before[-1][0].isdigit() or before[-1] == "&")
