@@ -205,6 +205,8 @@ def doctor(
     from voxfleet.commands.doctor import Verdict, examine, render
     from voxfleet.settings import SettingsError, check_children, load_settings
 
+    if bundle is not None and not fleet:
+        fail("--bundle belongs to --fleet", 2)
     console = Console(highlight=False)
     try:
         settings = load_settings(config)

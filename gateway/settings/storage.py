@@ -11,6 +11,8 @@ from gateway.settings.kinds import Bytes, empty_is_none, off_is_a_word
 
 DATABASE_FILE = "voxfleet.db"
 """In `data_dir`, where no other database is named."""
+Gigabytes = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+"""10^9 bytes each; an exabyte at most."""
 
 
 class StorageSettings(BaseModel):
@@ -26,13 +28,13 @@ class StorageSettings(BaseModel):
     """How long a session, or a job, is kept from its beginning on, and a book after its last use; 0: for
     ever.
     """
-    session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20
+    session_max_storage_gb: Gigabytes = 20
     """10^9 bytes of all sessions, and as many of all jobs and books; beyond them the least recently used go.
     0: any number.
     """
-    session_max_owner_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
+    session_max_owner_gb: Gigabytes = 5
     """The same of one owner's, an API key or an address."""
-    min_free_disk_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1
+    min_free_disk_gb: Gigabytes = 1
     """10^9 bytes that recordings and voices leave free where `data_dir` is; 0: none."""
     max_jobs: Annotated[int, Field(ge=0)] = 1000
     """Jobs that the service keeps, finished ones included."""

@@ -71,6 +71,8 @@ def test_an_unknown_key_is_reported_by_name_and_ignored(tmp_path: Path) -> None:
         {"worker_urls": "http://a:x"},
         {"worker_urls": "http://a:1,http://a:1/"},
         {"log_level": "loud"},
+        {"session_max_storage_gb": 1e300},
+        {"min_free_disk_gb": 1e300},
         {"allowed_origins": '["https://example.org"]'},
         {"allowed_origins": "https://example.org/page"},
         {"allowed_origins": "example.org"},

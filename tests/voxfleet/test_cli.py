@@ -204,6 +204,12 @@ def test_a_wrong_setting_of_any_process_is_found_before_the_first_starts(
     assert message in result.output and "canary" not in result.output
 
 
+def test_a_bundle_of_no_service_is_refused(tmp_path: Path) -> None:
+    """Of this machine there is none, and none was written."""
+    result = CliRunner().invoke(app, ["doctor", "--bundle", str(tmp_path / "support.zip")])
+    assert result.exit_code == 2 and "--bundle belongs to --fleet" in result.output
+
+
 @pytest.mark.parametrize("command", [("gateway", "--workers", "http://127.0.0.1:1"), ("worker",)])
 def test_a_taken_port_is_said_in_words(command: tuple[str, ...]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
