@@ -100,7 +100,10 @@ def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
         follower.leave()
     except Exception as error:
         traceback.print_exc()
-        follower.fail(f"{type(error).__name__}: {error}")
+        try:
+            follower.fail(f"{type(error).__name__}: {error}")
+        except ChannelClosedError:
+            follower.leave()
         status = 1
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -115,6 +115,19 @@ def test_what_fails_on_rank_0_in_a_step_ends_all(ranks: Ranks) -> None:
     assert not any(map(is_running, pids))
 
 
+def test_a_rank_that_fails_as_rank_0_has_ended_ends_as_well() -> None:
+    """At once, after a beat: the end of the interpreter waits for recorded steps on a GPU."""
+    program = (
+        "import socket, time; from engine.parallel.follower import follow\n"
+        "own, theirs = socket.socketpair()\n"
+        "def serve(follower):\n    time.sleep(0.1); own.close(); raise ValueError('no peer')\n"
+        "follow(theirs.detach(), serve)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "no peer" in ended.stderr and "ChannelClosedError" not in ended.stderr
+
+
 def test_closing_leaves_no_process_no_thread_and_no_file() -> None:
     ranks = Ranks(steps.__name__, 2)
     folder = Path(ranks.place.store).parent
