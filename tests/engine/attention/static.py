@@ -44,6 +44,7 @@ class StaticBackend(PagedBackend):
     def _attend(self, q: Tensor, cache: Tensor, tables: Tensor, limits: Tensor) -> Tensor:
         """Each query [T, Hq, D] sees the first `limits` [T] positions of its table [T, blocks]."""
         num_kv_heads = cache.shape[-2]
+        tables = tables[:, : -(-int(limits.max()) // self._block_size)]  # nobody sees what lies behind
         slots = (
             tables.long()[..., None] * self._block_size + torch.arange(self._block_size, device=q.device)
         ).flatten(1)
