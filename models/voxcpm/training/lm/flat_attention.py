@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import torch
@@ -34,8 +35,9 @@ def flat_attention(boundaries: Tensor, longest: int) -> Attention:
     return attend
 
 
+@cache
 def _causal_argument() -> dict:
-    """torch 2.10 and 2.11 differ in how `varlen_attn` is told to be causal."""
+    """torch 2.10 and 2.11 differ in how `varlen_attn` is told to be causal. It takes two seconds to import."""
     from torch.nn.attention.varlen import varlen_attn
 
     return (
@@ -45,15 +47,12 @@ def _causal_argument() -> dict:
     )
 
 
-_CAUSAL = _causal_argument()
-
-
 def _variable_length(q: Tensor, k: Tensor, v: Tensor, boundaries: Tensor, longest: int) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
     dtype = torch.bfloat16
     return varlen_attn(
-        q.to(dtype), k.to(dtype), v.to(dtype), boundaries, boundaries, longest, longest, **_CAUSAL
+        q.to(dtype), k.to(dtype), v.to(dtype), boundaries, boundaries, longest, longest, **_causal_argument()
     )
 
 
