@@ -37,7 +37,7 @@ def flat_attention(boundaries: Tensor, longest: int) -> Attention:
 
 @cache
 def _causal_argument() -> dict:
-    """torch 2.10 and 2.11 differ in how `varlen_attn` is told to be causal. It takes two seconds to import."""
+    """torch 2.10 and 2.11 differ in how `varlen_attn` is told to be causal. It takes two seconds to load."""
     from torch.nn.attention.varlen import varlen_attn
 
     return (
