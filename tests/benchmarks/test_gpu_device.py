@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ import torch
 
 from benchmarks.gpu.device import device_of
 
-ROOT = Path(__file__).parents[2]
 COMMANDS = [
     "gpu --shape tiny --device cuda:1",
     "gpu.accuracy --device cuda --no-save",
@@ -25,15 +24,20 @@ COMMANDS = [
 ]
 
 
-def run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{module}", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+Run = Callable[..., int | str | None]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """With what `python -m benchmarks.MODULE ARGUMENTS` ends: a status, or a line on stderr and status 1."""
+
+    def in_this_process(module: str, *arguments: str) -> int | str | None:
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(f"benchmarks.{module}", run_name="__main__")
+        return ended.value.code
+
+    return in_this_process
 
 
 @pytest.fixture
@@ -54,11 +58,8 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_without_a_gpu_they_end_with_one_line(command: str) -> None:
-    result = run(*command.split())
-    assert result.returncode == 1
-    expected = f"this machine has no CUDA device that torch {torch.__version__} can use"
-    assert result.stderr.strip() == expected
+def test_without_a_gpu_they_end_with_one_line(command: str, run: Run) -> None:
+    assert run(*command.split()) == f"this machine has no CUDA device that torch {torch.__version__} can use"
 
 
 @pytest.mark.parametrize(
@@ -73,10 +74,11 @@ def test_without_a_gpu_they_end_with_one_line(command: str) -> None:
         ("gpu.kernels.linear", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
     ],
 )
-def test_what_is_not_there_is_no_benchmark(module: str, arguments: list[str], message: str) -> None:
-    result = run(module, *arguments)
-    assert result.returncode == 2
-    assert result.stderr.strip().endswith(message)
+def test_what_is_not_there_is_no_benchmark(
+    module: str, arguments: list[str], message: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(module, *arguments) == 2
+    assert capsys.readouterr().err.strip().endswith(message)
 
 
 def test_another_gpu_than_the_first_is_made_current(two_gpus: list[Any]) -> None:
