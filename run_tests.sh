@@ -4,8 +4,9 @@
 #   ./run_tests.sh               everything
 #   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
 #
-# The page tests need Chromium, Node.js and npm (tests/pages/), where they are there Firefox and PulseAudio, the speech tests flite, the database tests PostgreSQL, those of
-# the alert rules promtool (Debian: prometheus).
+# The page tests need Chromium, Node.js and npm (tests/pages/), where they are there Chromium's headless shell, Firefox
+# and PulseAudio, the speech tests flite, the database tests PostgreSQL, those of the alert rules promtool (Debian:
+# prometheus).
 # Where apt-get and root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
 # SDKs of other services are tried too (tests/clients): they come from the indexes of Python and npm packages, at the
 # first run alone. TEST_CLIENTS=off leaves them out.
@@ -42,12 +43,15 @@ install_packages() {
     fi
 }
 
-# Not every distribution has it; its tests are skipped where it is not there.
-install_firefox() {
-    if command -v firefox-esr >/dev/null && command -v pulseaudio >/dev/null; then return; fi
+# Not every distribution has them. Tests in Firefox are skipped where it is not there, and where there is no small
+# Chromium the whole one serves.
+install_if_there_is() {
+    local name=$1 else=$2
+    shift 2
+    if command -v "$name" >/dev/null; then return; fi
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends firefox-esr pulseaudio \
-            </dev/null >/dev/null || echo "==> Firefox could not be installed; its tests are skipped" >&2
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+            </dev/null >/dev/null 2>&1 || echo "==> $name could not be installed; $else" >&2
     fi
 }
 
@@ -79,7 +83,9 @@ check_pages() {
 }
 
 install_packages
-install_firefox
+install_if_there_is firefox-esr "its tests are skipped" firefox-esr pulseaudio
+install_if_there_is pulseaudio "tests in Firefox are skipped" pulseaudio
+install_if_there_is chromium-headless-shell "the whole Chromium serves" chromium-headless-shell
 # pip has one thread. The scripts of the pages, which need nothing of it, are checked meanwhile, and what it would compile
 # file by file is compiled by all CPUs afterwards.
 if [ $# -eq 0 ]; then

@@ -41,9 +41,14 @@ def fake_microphone(recording: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def chromium(*arguments: str) -> Iterator[Browser]:
-    """Debian's Chromium, or the one that playwright has installed."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+def chromium(*arguments: str, shell: bool = False) -> Iterator[Browser]:
+    """Debian's Chromium, or the one that playwright has installed.
+
+    shell: where it is there, the form without anything around the page. It takes a fifth less processor time;
+    devices of sound have another name there whenever a page is opened.
+    """
+    names = (["chromium-headless-shell"] if shell else []) + ["chromium", "chromium-browser"]
+    path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments])
         try:

@@ -18,7 +18,7 @@ from tests.gateway.processes import StartFleet, started_fleets
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as launched:
+    with chromium(shell=True) as launched:
         yield launched
 
 
