@@ -94,7 +94,7 @@ def _address(request: Request) -> str:
     """Where the client has found this service, as far as a proxy tells: players want whole addresses."""
     told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     scheme = told if told in ("http", "https") else request.scope["scheme"]
-    return f"{scheme}://{request.headers['host']}"
+    return f"{scheme}://{request.url.netloc}"
 
 
 def _describe(voice: dict[str, Any], address: str) -> dict[str, Any]:

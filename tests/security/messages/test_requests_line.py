@@ -54,7 +54,8 @@ async def test_what_is_one_is_answered(lonely: GatewayProcess) -> None:
         b"HTTP/1.0\r\nHost: localhost\r\n",
         b"HTTP/1.0\r\n",
     ):
-        assert status_of(await exchange(lonely.port, b"GET /health " + line + CLOSE)) == 200
+        for path in (b"/health", b"/v1/voices"):
+            assert status_of(await exchange(lonely.port, b"GET " + path + b" " + line + CLOSE)) == 200
 
 
 @pytest.mark.parametrize("path", ["/health", "/", "/metrics", "/api/config", "/api/sessions", "/static/a.js"])
