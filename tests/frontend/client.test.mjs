@@ -76,6 +76,36 @@ describe("VoxFleet over HTTP", () => {
     await assert.rejects(fleet.speak("Hi."), refused);
   });
 
+  /** A server that is no gateway. @param {(response: import("node:http").ServerResponse) => void} answer */
+  async function stranger(answer) {
+    server = createServer((_, response) => answer(response));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return new VoxFleet({ url: `http://127.0.0.1:${server.address().port}` });
+  }
+
+  test("an error page of a proxy has a code, too", async () => {
+    let status = 502;
+    const fleet = await stranger((response) => response.writeHead(status).end("<html>Bad gateway</html>"));
+    await assert.rejects(fleet.voices(), { status: 502, code: "no_answer" });
+    status = 418;
+    await assert.rejects(fleet.voices(), { status: 418, code: "http_error" });
+  });
+
+  test("somebody else's page in the place of an answer is told as such", async () => {
+    const fleet = await stranger((response) => response.end("<html>Log in</html>"));
+    await assert.rejects(fleet.voices(), (error) => error instanceof ApiError && error.code === "foreign_answer");
+    await assert.rejects(fleet.books.list(), { code: "foreign_answer" });
+  });
+
+  test("an answer that is cut tells that the connection was lost", async () => {
+    const fleet = await stranger((response) => {
+      response.writeHead(200, { "content-length": 100 });
+      response.write('{"voices": [', () => response.destroy());
+    });
+    await assert.rejects(fleet.voices(), (error) => error instanceof ApiError && error.code === "connection_lost");
+    await assert.rejects(fleet.encode(new Blob(["x"]), "mp3"), { code: "connection_lost" });
+  });
+
   test("a file that cannot be read any more is told of, not of a gateway that is silent", async (t) => {
     const { fleet } = await service(200, {});
     t.mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("Failed to fetch"))); // as browsers tell it

@@ -1,6 +1,9 @@
 /**
  * HTTP with the one error shape of the gateway: {"error": {message, type, param, code}}.
  */
+/** What proxies answer in the place of a gateway that they do not reach. */
+const GATEWAY_IS_AWAY = [502, 503, 504];
+
 export class ApiError extends Error {
   /** @param {number} status HTTP status, 0 when no answer came */
   constructor(status, { message, code = null, param = null }) {
@@ -26,12 +29,27 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
     throw new ApiError(0, { message: "The gateway does not answer.", code: "no_answer" });
   }
   if (!response.ok) throw await errorOf(response);
-  return response;
+  return readSafely(response);
 }
 
 /** The JSON of a successful response. @throws {ApiError} */
 export async function requestJson(path, options = {}) {
   return (await request(path, options)).json();
+}
+
+/** The response, whose body tells what cannot be read of it as an ApiError: it was cut, or is somebody else's page. */
+function readSafely(response) {
+  for (const name of ["json", "blob"]) {
+    const read = response[name].bind(response);
+    response[name] = () => read().catch((error) => Promise.reject(unread(error, response)));
+  }
+  return response;
+}
+
+function unread(error, { status }) {
+  if (error.name === "AbortError") return error;
+  if (error instanceof SyntaxError) return new ApiError(status, { message: "The answer is not one of a gateway.", code: "foreign_answer" });
+  return new ApiError(0, { message: "The connection was lost before the whole answer came.", code: "connection_lost" });
 }
 
 /** What a browser reads from the disk only when it is sent. */
@@ -52,7 +70,8 @@ export function unreadable() {
 }
 
 async function errorOf(response) {
-  const fallback = { message: `The gateway answered ${response.status}.` };
+  const code = GATEWAY_IS_AWAY.includes(response.status) ? "no_answer" : "http_error";
+  const fallback = { message: `The gateway answered ${response.status}.`, code };
   const body = await response.json().catch(() => null); // an error page of a proxy is not JSON
   return new ApiError(response.status, body?.error?.message ? body.error : fallback);
 }

@@ -63,6 +63,7 @@ export default {
   "error.invalid_message": "This page and the gateway are of different versions.",
   "error.invalid_request": "The gateway does not understand the request.",
   "error.bad_request": "The gateway does not understand the request.",
+  "error.foreign_answer": "Something else answered in the gateway's place, such as a proxy or the page of a login. Reload the page.",
   "error.http_error": "The gateway answered with an error.",
   "error.out_of_range": "{field} is out of range.",
   "error.empty_text": "There are no words in the text.",

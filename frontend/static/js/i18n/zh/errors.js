@@ -60,6 +60,7 @@ export default {
   "error.invalid_message": "此页面与网关的版本不同。",
   "error.invalid_request": "网关无法理解该请求。",
   "error.bad_request": "网关无法理解该请求。",
+  "error.foreign_answer": "回答的不是网关，可能是代理服务器或登录页面。请重新加载页面。",
   "error.http_error": "网关返回了错误。",
   "error.out_of_range": "{field}超出范围。",
   "error.empty_text": "文本中没有可读的词。",
