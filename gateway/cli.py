@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import socket
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 
@@ -40,6 +42,8 @@ closed while that is on its way, and clients cannot tell whether it was heard.
 """
 _PING_SECONDS = 15.0
 _LAST_WORDS_SECONDS = 2
+_BREAK_OFF_SECONDS = 0.5
+"""For a start that a signal ends. The thread that looks up the host of a database cannot be broken off."""
 REFUSED = 2
 """The exit status of a gateway that cannot start with these settings."""
 
@@ -52,21 +56,35 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._app, self._gateway = app, app.state.gateway
         self._closing: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
+        """Which a signal cancels, since it may wait for a database."""
         self.refusal: str | None = None
         """Why there is nothing to serve."""
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
         async with contextlib.AsyncExitStack() as life:
-            try:
-                await life.enter_async_context(self._app.router.lifespan_context(self._app))
-            except (DatabaseError, OSError) as error:
-                self.refusal = str(error)
+            if not await self._begin(life):
                 return
             if not self.config.loaded:
                 self.config.load()
             files = self._gateway.settings.tls_certificate, self._gateway.settings.tls_key
             await life.enter_async_context(followed(self.config.ssl, *files))
             await super()._serve(sockets)
+
+    async def _begin(self, life: contextlib.AsyncExitStack) -> bool:
+        """Whether the application has begun, and there is something to serve."""
+        self._starting = asyncio.current_task()
+        try:
+            if not self.should_exit:
+                await life.enter_async_context(self._app.router.lifespan_context(self._app))
+        except (DatabaseError, OSError) as error:
+            self.refusal = None if self.should_exit else str(error)
+            return False
+        except asyncio.CancelledError:
+            return False
+        finally:
+            self._starting = None
+        return not self.should_exit
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, and says where: with port 0 only the socket knows."""
@@ -79,14 +97,21 @@ class DrainingServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called by uvicorn's signal handlers, between two bytecodes of the main thread."""
-        if self._gateway.closing or not self.started:
+        if self._gateway.closing:
             super().handle_exit(sig, frame)
             return
         self._gateway.closing = True
+        self.should_exit = not self.started
         asyncio.get_running_loop().call_soon_threadsafe(self._begin_closing)
 
     def _begin_closing(self) -> None:
-        self._closing = asyncio.create_task(self._close())
+        if self._starting is not None:
+            self._starting.cancel()
+            end = threading.Timer(_BREAK_OFF_SECONDS, os._exit, [0])
+            end.daemon = True
+            end.start()
+        elif not self.should_exit:
+            self._closing = asyncio.create_task(self._close())
 
     async def _close(self) -> None:
         logger.info("shutting down", running=len(self._gateway.pool.tickets))
@@ -207,4 +232,4 @@ def serve(settings: GatewaySettings) -> int:
         return 1
     if server.refusal is not None:
         return refused(server.refusal)
-    return 0 if server.started else 1
+    return 0 if server.started or server.should_exit else 1

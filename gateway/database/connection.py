@@ -81,11 +81,10 @@ class Database:
                 await asyncio.to_thread(_begin_journal, self._url.database)
             async with self._for_migrations().begin() as connection:
                 await connection.run_sync(_migrate)
-        except DatabaseError:
+        except BaseException as error:
             await self.close()
-            raise
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-            await self.close()
+            if not isinstance(error, SQLAlchemyError | sqlite3.Error | OSError):
+                raise
             reason = getattr(error, "orig", None) or error
             shown = self._url.render_as_string(hide_password=True)
             raise DatabaseError(f"cannot use {shown}: {type(reason).__name__}: {reason}") from error
