@@ -247,7 +247,7 @@ class _PoolCollector:
         yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
         yield GaugeMetricFamily(
             "voxfleet_fleet_may_be_empty",
-            "1 while a fleet without workers is as its fleet file or an operator wants it.",
+            "1 while a fleet without workers is as its fleet file, an operator or a setting wants it.",
             value=float(self._pool.may_be_empty()),
         )
         tasks = len(asyncio.all_tasks())

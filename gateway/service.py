@@ -108,7 +108,9 @@ class Gateway:
         self.adapters = Adapters(settings, self.database, self.pool, self.roster.clients, adapter_files)
         self.lexicons = Lexicons(settings, self.database)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
-        self.operations = Operations(self.pool, self.database, tuning)
+        self.operations = Operations(
+            self.pool, self.database, tuning, fleet_may_be_empty=settings.fleet_may_be_empty
+        )
         self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
         self.aligner: Aligner | None = open_aligner(settings.aligner)
         self.successions = Successions()

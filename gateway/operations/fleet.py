@@ -123,10 +123,19 @@ class FleetOrders(_Part):
 class FleetDesk:
     """Report and orders of one gateway."""
 
-    def __init__(self, pool: WorkerPool, log: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        pool: WorkerPool,
+        log: EventLog,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        may_be_empty: bool = False,
+    ) -> None:
+        """`may_be_empty`: as long as no controller says more."""
         self._pool = pool
         self._log = log
         self._clock = clock
+        self._may_be_empty = may_be_empty
         self._boot = secrets.token_hex(8)
         self._report: FleetReport | None = None
         self._heard_at = -math.inf
@@ -158,7 +167,9 @@ class FleetDesk:
     def may_be_empty(self) -> bool:
         """Whether the fleet is to have no worker while nobody asks, and none failed to start."""
         report = self.report
-        return report is not None and all(
+        if report is None:
+            return self._may_be_empty
+        return all(
             (kind.least if kind.scaled is None else kind.scaled) == 0 and kind.failed_starts == 0
             for kind in report.kinds
         )

@@ -39,12 +39,14 @@ _DATABASE_FAILURES = (SQLAlchemyError, DatabaseError, OSError)
 class Operations:
     """Pages, estimates, event log, figures and overload watch of one gateway."""
 
-    def __init__(self, pool: WorkerPool, database: Database, tuning: EtaTuning) -> None:
+    def __init__(
+        self, pool: WorkerPool, database: Database, tuning: EtaTuning, *, fleet_may_be_empty: bool = False
+    ) -> None:
         self.pages = Pages()
         self.eta = EtaControl(tuning)
         self.log = EventLog(database)
         self.history = History(pool, database)
-        self.fleet = FleetDesk(pool, self.log)
+        self.fleet = FleetDesk(pool, self.log, may_be_empty=fleet_may_be_empty)
         self._overload = OverloadWatch(self.log)
         self._journal = WorkerJournal(pool, self.log)
         self._database = database

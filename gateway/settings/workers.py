@@ -47,6 +47,10 @@ class FleetSettings(BaseModel):
     """Interval of probes to a worker that does not answer or still loads."""
     health_failures_down: Annotated[int, Field(gt=0)] = 3
     """Failed probes in a row after which a suspect worker counts as down."""
+    fleet_may_be_empty: bool = False
+    """Whoever starts workers, such as KEDA, also has none on purpose, so that is no fault. A controller of
+    `voxfleet fleet` reports it by itself.
+    """
 
     @field_validator("worker_urls", mode="after")
     @classmethod

@@ -184,6 +184,8 @@ def _gateway_patch(fleet: FleetFile) -> dict[str, Any]:
         "VOXFLEET_SHUTDOWN_SECONDS": section.drain_seconds,
         **fleet.gateway_variables(),
     }
+    if section.keda and all(workers.least == 0 for workers in fleet.workers.values()):
+        variables["VOXFLEET_FLEET_MAY_BE_EMPTY"] = "true"
     if section.host:
         variables |= {
             "VOXFLEET_ALLOWED_HOSTS": f"{section.host},*.svc,*.svc.cluster.local",

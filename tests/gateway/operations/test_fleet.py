@@ -35,8 +35,8 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.clock = Clock()
         self.pool = WorkerPool([], max_queue=2, no_worker_grace_seconds=1, clock=self.clock)
-        log = EventLog(Database(load_settings(data_dir=folder).database))
-        self.desk = FleetDesk(self.pool, log, self.clock)
+        self.log = EventLog(Database(load_settings(data_dir=folder).database))
+        self.desk = FleetDesk(self.pool, self.log, self.clock)
 
     def report(self, *kinds: dict, **more: object) -> dict:
         report = {"place": "local", "objective_seconds": 0.5, "kinds": list(kinds), **more}
@@ -88,6 +88,14 @@ async def test_a_fleet_is_empty_on_purpose_while_its_controller_says_so(
     stage.report(*kinds)
     assert told("voxfleet_fleet_may_be_empty") == empty
     stage.clock.now += FRESH_SECONDS
+    assert told("voxfleet_fleet_may_be_empty") == 0
+
+
+async def test_a_setting_says_so_where_no_controller_does(stage: Stage) -> None:
+    stage.desk = FleetDesk(stage.pool, stage.log, stage.clock, may_be_empty=True)
+    told = Metrics(stage.pool).registry.get_sample_value
+    assert told("voxfleet_fleet_may_be_empty") == 1
+    stage.report({**DESK, "failed_starts": 1})
     assert told("voxfleet_fleet_may_be_empty") == 0
 
 

@@ -169,6 +169,18 @@ def test_keda_gets_bounds_and_floors(whole: tuple[Path, list[Document]]) -> None
     assert other["minReplicaCount"] == 0
 
 
+@pytest.mark.parametrize(
+    ("least", "keda", "told"), [(0, True, "true"), (1, True, "false"), (0, False, "false")]
+)
+def test_gateways_know_whether_keda_may_leave_no_worker(
+    least: int, keda: bool, told: str, tmp_path: Path
+) -> None:
+    kinds = {"gpu": {**GPU, "least": 0}, "cpu": {**CPU, "least": least}}
+    documents = rendered(tmp_path / "manifests", workers=kinds, kubernetes={"keda": keda})
+    pod = named(documents, "Deployment", "voxfleet-gateway")["spec"]["template"]
+    assert variables(pod, FIELDS)["VOXFLEET_FLEET_MAY_BE_EMPTY"] == told
+
+
 def test_secrets_are_made_once_for_their_owner_alone(whole: tuple[Path, list[Document]]) -> None:
     folder = whole[0]
     secrets = folder / "secrets"
