@@ -37,11 +37,25 @@ _REFUSALS = {
     "document_format": f"the file is none of {', '.join(FORMATS)}: send one of these",
     "document_unreadable": "the file cannot be read: it is damaged, or takes too much time or memory",
     "document_encrypted": "the file is encrypted: send one that opens without a password",
+    "document_encoding": "which encoding the text has cannot be told: save it as UTF-8, and send that",
     "document_empty": "there is no text in the file",
     "document_without_text": "the pages are pictures without text: have their text recognised first",
     "document_too_large": "the file unpacks to more than 64 MiB, or to more than 10000 files",
     "document_too_many_pages": "the file has more than 5000 pages",
 }
+_ENCODINGS = {
+    "gb18030": "GB 18030 (Chinese)",
+    "cp950": "Big5 (Chinese)",
+    "cp932": "Shift-JIS (Japanese)",
+    "euc_jp": "EUC-JP (Japanese)",
+    "cp949": "EUC-KR (Korean)",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "koi8_u": "KOI8 (Cyrillic)",
+    "cp866": "IBM866 (Cyrillic)",
+    "iso8859_5": "ISO-8859-5 (Cyrillic)",
+    "cp1252": "Windows-1252 (Western European)",
+}
+_GUESSED = "the file does not say its encoding and was read as {}: save it as UTF-8 if letters are wrong"
 _EMPTY_PAGES = "{} pages have no text: pictures of text are not read"
 _Said = Annotated[str, Field(max_length=500)]
 
@@ -55,6 +69,7 @@ class _Told(BaseModel):
     title: _Said
     author: _Said
     language: _Said
+    encoding: Annotated[str, Field(max_length=20)]
     empty_pages: Annotated[int, Field(ge=0)]
     blocks: Annotated[
         list[Annotated[list[Any], Field(min_length=3, max_length=3)]],
@@ -84,7 +99,7 @@ class Document:
     """ISO 639, without a region; None: it does not say, and nothing tells."""
     blocks: list[Block]
     warnings: list[str]
-    """What a reader should know: pages that have no text."""
+    """What a reader should know: pages that have no text, a guessed encoding."""
 
     def to_dict(self) -> dict[str, Any]:
         """As the API shows it."""
@@ -135,6 +150,8 @@ class Documents:
             language = told_language(_sample(found), _LANGUAGES) or ""
         title = told.title or title_of(found, blocks)
         warnings = [_EMPTY_PAGES.format(told.empty_pages)] if told.empty_pages else []
+        if told.encoding in _ENCODINGS:
+            warnings.append(_GUESSED.format(_ENCODINGS[told.encoding]))
         return Document(title or None, language or None, blocks, warnings)
 
     def _refusal(self, said: bytes) -> ApiError:

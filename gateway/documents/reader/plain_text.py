@@ -1,4 +1,4 @@
-"""Plain text: which characters the bytes are, and where its paragraphs end.
+"""Plain text: its characters, and where its paragraphs end.
 
 A paragraph ends at a blank line. Where there is none, or where lines are as long as paragraphs are, each line
 is one. Lines that were wrapped at a width are joined.
@@ -9,17 +9,10 @@ from __future__ import annotations
 import re
 from statistics import median
 
+from character_sets import GUESSES, LATIN, encoding_of
 from refusal import Refusal
 from text import Text
 
-_MARKS = (
-    (b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"),
-    (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
-)  # fmt: skip
-_CHINESE_PAIR = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
-_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
-_LEAST_CHINESE_SHARE = 0.9
-"""Of the bytes beyond ASCII, in pairs of GB 2312."""
 _NO_TEXT = re.compile("[\0-\x06\x0e-\x1a\x1c-\x1f]")
 _BLANK = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _LONG_LINE = 160
@@ -28,36 +21,22 @@ _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ff
 """Characters that are written without spaces between them."""
 
 
-def decoded(content: bytes) -> str:
-    """The characters of a text file. Raises Refusal for what is none."""
-    text = _characters(content).replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
+def decoded(content: bytes) -> tuple[str, str]:
+    """The characters of a text file, and its encoding if that is a guess. Raises Refusal for what is none."""
+    encoding = encoding_of(content)
+    text = characters(content, encoding or LATIN)
+    if encoding is None:
+        raise Refusal("document_encoding")
+    return text, encoding if encoding in GUESSES else ""
+
+
+def characters(content: bytes, encoding: str) -> str:
+    """With single ends of lines. Raises Refusal for what has characters that no text has."""
+    text = content.decode(encoding, "replace").removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
     if _NO_TEXT.search(text):
         raise Refusal("document_format")
     return text
-
-
-def encoding_of(content: bytes) -> str:
-    """By its mark, else UTF-8 where it is that, else GB 18030 where it looks Chinese, else cp1252."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return encoding
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if encoding == "utf-8" or _looks_chinese(content):
-            return encoding
-    return "cp1252"
-
-
-def _characters(content: bytes) -> str:
-    return content.decode(encoding_of(content), "replace").removeprefix("\ufeff")
-
-
-def _looks_chinese(content: bytes) -> bool:
-    high = len(_HIGH_BYTE.findall(content))
-    return 2 * len(_CHINESE_PAIR.findall(content)) >= _LEAST_CHINESE_SHARE * high
 
 
 def read_text(content: str, text: Text) -> None:

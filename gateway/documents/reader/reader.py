@@ -8,10 +8,11 @@ from typing import BinaryIO
 import pdf_file
 import word_file
 from archive import Archive
+from character_sets import GUESSES
 from epub_book import CONTAINER, read_epub
 from lxml import etree
 from markdown_text import looks_like_markdown, read_markdown
-from plain_text import decoded, read_text
+from plain_text import characters, decoded, read_text
 from refusal import Refusal
 from text import Text
 from web_page import read_page
@@ -44,8 +45,8 @@ def rehearse() -> None:
     for content in ("# A\n\n[b](c) **d**\n\n<p>e</p>\n", "<p>caf&eacute;</p>"):
         read_markdown(content, Text(100))
         read_page(content.encode(), Text(100))
-    for encoding in ("utf-8", "utf-16", "utf-32", "gb18030", "cp1252"):
-        decoded("é".encode(encoding))
+    for encoding in ("utf-8", "utf-16", "utf-32", *GUESSES):
+        characters("a".encode(encoding), encoding)
 
 
 def _read(file: BinaryIO, text: Text) -> str:
@@ -63,14 +64,14 @@ def _read(file: BinaryIO, text: Text) -> str:
     if _HTML.match(content.removeprefix(b"\xef\xbb\xbf")):
         read_page(content, text)
         return "html"
-    characters = decoded(content)
-    if content.startswith(_WIDE_MARKS) and _HTML.match(head := characters.encode()):
+    words, text.encoding = decoded(content)
+    if content.startswith(_WIDE_MARKS) and _HTML.match(head := words.encode()):
         read_page(b"\xef\xbb\xbf" + head, text)
         return "html"
-    if looks_like_markdown(characters):
-        read_markdown(characters, text)
+    if looks_like_markdown(words):
+        read_markdown(words, text)
         return "md"
-    read_text(characters, text)
+    read_text(words, text)
     return "txt"
 
 

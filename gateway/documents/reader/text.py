@@ -45,6 +45,8 @@ class Text:
     language: str = ""
     empty_pages: int = 0
     """That are pictures, perhaps of text."""
+    encoding: str = ""
+    """Of a text file that does not say it, as it was guessed."""
     blocks: list[tuple[str, int, str | None]] = field(default_factory=list)
     """Text, level of a heading (0: a paragraph), and the name of the chapter that begins with it."""
     _characters: int = 0
@@ -72,6 +74,7 @@ class Text:
         if not self.blocks:
             raise Refusal("document_empty")
         said = {"title": self.title, "author": self.author, "language": self.language}
+        said |= {"encoding": self.encoding}
         return {"format": format, **said, "empty_pages": self.empty_pages, "blocks": self.blocks}
 
 

@@ -6,9 +6,10 @@ import html
 import re
 from collections.abc import Mapping
 
+from character_sets import GUESSES, LATIN, encoding_of
 from lxml import etree
 from markers import Count, Lists
-from plain_text import decoded, encoding_of
+from plain_text import characters
 from refusal import Refusal
 from text import BASE_CHARACTERS, Text, raised
 
@@ -32,6 +33,8 @@ _TYPES = ("{http://www.idpf.org/2007/ops}type", "epub:type", "role")
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _LISTS = frozenset({"ol", "ul"})
 _UNMARKED = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
+_DECLARED = re.compile(rb"<meta[^>]{0,200}\bcharset\b|<\?xml[^>]{0,200}\bencoding\b", re.IGNORECASE)
+_HEAD_BYTES = 4096
 _NUMBER = re.compile(r"\s*([-+]?\d{1,9})(?!\d)", re.ASCII)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
@@ -39,7 +42,7 @@ _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
 def read_page(content: bytes, text: Text) -> None:
     """A file of HTML into `text`."""
-    decoded(content)  # whatever has bytes of no text is no page
+    characters(content, encoding_of(content) or LATIN)  # whatever has bytes of no text is no page
     root = parsed_html(content)
     head = {
         name: "".join(root.xpath(f"string((//meta[@name='{name}'])[1]/@content)")) for name in ("author",)
@@ -54,9 +57,13 @@ def parsed_html(content: bytes) -> etree._Element:
     Raises Refusal for nothing at all, and for elements that are too deep in one another to be read: an old
     page closes few, so there are many.
     """
-    encoding = encoding_of(content)
+    encoding = encoding_of(content) or LATIN
+    if encoding in GUESSES and (encoding == LATIN or _DECLARED.search(content, 0, _HEAD_BYTES)):
+        encoding = None  # what the page itself says
+    elif encoding in GUESSES:
+        encoding, content = "utf-8", content.decode(encoding, "replace").encode()
     parser = etree.HTMLParser(
-        encoding=None if encoding == "cp1252" else encoding,  # what the page itself says
+        encoding=encoding,
         no_network=True, remove_comments=True, remove_pis=True, huge_tree=True,
     )  # fmt: skip
     root = etree.fromstring(content, parser) if content.strip() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -159,6 +160,40 @@ async def test_chinese_text_is_read_in_any_encoding(encoding: str, path: Path) -
 
 async def test_latin_text_without_a_mark_is_read(path: Path) -> None:
     assert await marked("Caf\u00e9 \u00e0 la carte.".encode("cp1252"), path) == ["Caf\u00e9 \u00e0 la carte."]
+
+
+WRITINGS = json.loads((Path(__file__).parents[2] / "writings.json").read_text(encoding="utf-8"))
+"""Texts, their encodings as Python and as browsers call them, and as a listener is told."""
+RUSSIAN = WRITINGS["told"][0]["text"]
+
+
+@pytest.mark.parametrize("writing", WRITINGS["told"], ids=lambda writing: writing["encoding"])
+async def test_text_is_read_in_the_encoding_of_its_writing(writing: dict[str, str], path: Path) -> None:
+    document = await read(writing["text"].encode(writing["encoding"]), path)
+    words = "\n\n".join(block.text for block in document.blocks)
+    assert words == writing["text"].replace("# ", "").replace("*", "")
+    (warning,) = document.warnings
+    assert f"was read as {writing['named']} (" in warning
+
+
+@pytest.mark.parametrize("writing", WRITINGS["unknown"], ids=lambda writing: writing["encoding"])
+async def test_text_of_another_writing_is_refused(writing: dict[str, str], path: Path) -> None:
+    assert await refusal(writing["text"].encode(writing["encoding"]), path) == "document_encoding"
+
+
+async def test_a_page_is_in_the_encoding_that_it_names_or_in_that_of_its_writing(path: Path) -> None:
+    greek = WRITINGS["unknown"][0]["text"]
+    for charset, text in (("euc-jp", "吾輩は猫である。"), ("iso-8859-7", greek), ("koi8-r", RUSSIAN)):
+        whole = f'<html><head><meta charset="{charset}"></head><body><p>{text}</p></body></html>'
+        assert await marked(whole.encode(charset), path) == [text]
+    assert await marked(f"<html><body><p>{RUSSIAN}</p></body></html>".encode("cp1251"), path) == [RUSSIAN]
+
+
+async def test_damaged_bytes_make_no_other_encoding_of_a_text(path: Path) -> None:
+    damaged = RUSSIAN.encode().replace("семьи".encode(), b"\xff", 1)
+    document = await read(damaged, path)
+    assert document.blocks[0].text == RUSSIAN.replace("семьи", "\ufffd", 1)
+    assert document.warnings == []
 
 
 @pytest.mark.parametrize("run", ["<!---->" * 60, "[" * 200_000, "[a](" * 60_000])

@@ -203,6 +203,7 @@ export default {
   "error.document_format": "This is none of the files that can be read: txt, md, html, epub, docx, pdf.",
   "error.document_unreadable": "The file cannot be read. It may be damaged.",
   "error.document_encrypted": "The file is protected. Choose one that opens without a password.",
+  "error.document_encoding": "Which encoding the text has cannot be told. Save it as UTF-8, and choose that file.",
   "error.document_empty": "There is no text in the file.",
   "error.document_without_text": "The pages are pictures without text. Have their text recognised first.",
   "error.document_too_long": "The file has more text than a book may have.",

@@ -200,6 +200,7 @@ export default {
   "error.document_format": "无法读取此类文件，请选择 txt、md、html、epub、docx 或 pdf。",
   "error.document_unreadable": "无法读取此文件，它可能已损坏。",
   "error.document_encrypted": "此文件受保护，请选择无需密码即可打开的文件。",
+  "error.document_encoding": "无法识别文本的编码，请将其另存为 UTF-8 后再选择该文件。",
   "error.document_empty": "文件中没有文本。",
   "error.document_without_text": "页面是没有文本的图片，请先进行文字识别。",
   "error.document_too_long": "文件的文本超过一本书的上限。",

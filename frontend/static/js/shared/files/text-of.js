@@ -1,13 +1,11 @@
 /**
- * What is written in a text file: by its mark, else UTF-8 where it is that, else GB 18030 where it looks Chinese, else
- * Windows-1252, as the service reads the text of a book (gateway/documents/reader/plain_text.py).
+ * What is written in a text file: by its mark, else UTF-8 where it is that, else as its writing tells, as the service
+ * reads the text of a book.
  */
-import { unreadable } from "../../client/http.js";
+import { ApiError, unreadable } from "../../client/http.js";
+import { decoded, encodingOf } from "./character-sets.js";
 
 const MARKS = { "utf-16le": [0xff, 0xfe], "utf-16be": [0xfe, 0xff] };
-const CHINESE_PAIR = /[\xa1-\xf7][\xa1-\xfe]/g;
-/** Of the bytes beyond ASCII, in pairs of GB 2312. */
-const LEAST_CHINESE_SHARE = 0.9;
 
 /** @param {Blob} file @throws {ApiError} */
 export async function textOf(file) {
@@ -17,20 +15,11 @@ export async function textOf(file) {
   const bytes = new Uint8Array(content);
   const marked = Object.keys(MARKS).find((name) => MARKS[name].every((byte, place) => bytes[place] === byte));
   if (marked) return new TextDecoder(marked).decode(bytes);
-  const western = new TextDecoder("windows-1252").decode(bytes);
-  return decoded(bytes, "utf-8") ?? (looksChinese(bytes, western) ? decoded(bytes, "gb18030") : null) ?? western;
+  return decoded(bytes, "utf-8") ?? guessed(bytes);
 }
 
-/** Null where the bytes are nothing of this encoding. */
-function decoded(bytes, encoding) {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function looksChinese(bytes, western) {
-  const high = bytes.reduce((count, byte) => count + (byte > 0x7f), 0);
-  return 2 * (western.match(CHINESE_PAIR)?.length ?? 0) >= LEAST_CHINESE_SHARE * high;
+function guessed(bytes) {
+  const encoding = encodingOf(bytes);
+  if (encoding) return new TextDecoder(encoding).decode(bytes);
+  throw new ApiError(0, { message: "The encoding of the text cannot be told.", code: "document_encoding" });
 }

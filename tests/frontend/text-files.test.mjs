@@ -1,0 +1,35 @@
+/** Text files in encodings that nothing names. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { decoded, encodingOf } from "../../frontend/static/js/shared/files/character-sets.js";
+import { textOf } from "../../frontend/static/js/shared/files/text-of.js";
+
+/** Of Windows-1252, which TextDecoder of some versions of Node takes for Latin-1. */
+const SIGNS = Object.entries({ "€": 0x80, "„": 0x84, "…": 0x85, "’": 0x92, "“": 0x93, "—": 0x97 });
+
+/** Characters to bytes, as TextDecoder reads them. */
+function encoder(name) {
+  const found = new Map(name === "windows-1252" ? SIGNS.map(([sign, byte]) => [sign, [byte]]) : []);
+  const note = (bytes) => {
+    const character = decoded(Uint8Array.from(bytes), name);
+    if (character?.length === 1 && !found.has(character)) found.set(character, bytes);
+  };
+  for (let byte = 0; byte < 256; byte += 1) note([byte]);
+  for (let lead = 0x81; lead < 0xff; lead += 1) for (let trail = 0x40; trail < 0xff; trail += 1) note([lead, trail]);
+  return (text) => Uint8Array.from([...text].flatMap((character) => found.get(character)));
+}
+
+test("a text file is read in the encoding of its writing, as the service reads it", async () => {
+  const { told, unknown } = JSON.parse(readFileSync(new URL("../writings.json", import.meta.url), "utf8"));
+  for (const { text, browser } of told) {
+    const bytes = encoder(browser)(text);
+    assert.equal(encodingOf(bytes), browser, text);
+    assert.equal(await textOf(new Blob([bytes])), new TextDecoder(browser).decode(bytes));
+  }
+  for (const { text, browser } of unknown) {
+    await assert.rejects(textOf(new Blob([encoder(browser)(text)])), { code: "document_encoding" });
+  }
+  const damaged = new Blob(["Все счастливые ", Uint8Array.of(0xff), " похожи друг на друга"]);
+  assert.equal(await textOf(damaged), "Все счастливые \ufffd похожи друг на друга");
+});
