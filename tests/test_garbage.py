@@ -1,0 +1,10 @@
+"""Whole collections are quick in a test, however many modules and tests there are."""
+
+from __future__ import annotations
+
+import gc
+
+
+def test_modules_and_tests_are_not_looked_through_for_garbage() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 20_000
