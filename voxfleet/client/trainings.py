@@ -32,7 +32,9 @@ PATIENCE_SECONDS = 60.0
 """With a service that fails or is away while a training is followed, as one that is restarted."""
 _PASSING = (CapacityError, ServerError, UnreachableError)
 _PATH = "/api/trainings"
-_AUDIO = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus", ".webm", ".m4a"})
+_AUDIO = frozenset(
+    {".wav", ".flac", ".aif", ".aiff", ".mp3", ".aac", ".m4a", ".ogg", ".opus", ".webm"}
+)
 _WORKED_ON = ("queued", "running")
 
 

@@ -24,7 +24,7 @@ _HIGHEST_RATE = 48_000
 READER = Path(__file__).with_name("decoder")
 
 _REFUSALS = {
-    "audio_format": "the file is none of wav, flac, mp3, ogg, webm or m4a: send one of these",
+    "audio_format": "the file is none of wav, flac, aiff, mp3, aac, m4a, ogg or webm: send one of these",
     "audio_unreadable": "the file cannot be read as audio: it is damaged or empty",
     "audio_rate": "audio needs 8000 samples per second or more, and at most 8 channels",
     "audio_too_long": f"the audio is longer than {MAX_SECONDS:g} s: cut it, 5 to 15 s are best",

@@ -9,7 +9,7 @@
 import { readable } from "../client/http.js";
 import { textOf } from "../shared/files/text-of.js";
 
-const AUDIO = /\.(wav|flac|mp3|ogg|opus|webm|m4a)$/i;
+const AUDIO = /\.(wav|flac|aiff?|mp3|aac|m4a|ogg|opus|webm)$/i;
 const TABLE = /\.csv$/i;
 const LINES = /\.jsonl$/i;
 const TEXT = /\.txt$/i;

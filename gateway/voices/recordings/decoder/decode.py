@@ -22,7 +22,7 @@ LOWEST_RATE, HIGHEST_RATE = 8_000, 384_000
 HIGHEST_KEPT_RATE = 48_000
 MAX_CHANNELS = 8
 MAX_DAMAGED_PACKETS = 20
-_ESTIMATE_SLACK = {"mp3": 3.0}
+_ESTIMATE_SLACK = {"mp3": 3.0, "aac": 3.0}
 """By how much the claimed length may be too long where it is no more than an estimate."""
 _CLAIM_SLACK = 1.05
 
@@ -54,6 +54,8 @@ def container_of(head: bytes) -> str:
     """FFmpeg's name of the demuxer for a file that begins so."""
     if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
         return "wav"
+    if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
+        return "aiff"
     if head[:4] == b"fLaC":
         return "flac"
     if head[:4] == b"OggS":
@@ -62,6 +64,8 @@ def container_of(head: bytes) -> str:
         return "matroska"
     if head[4:8] == b"ftyp":
         return "mp4"
+    if head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xF6 == 0xF0:
+        return "aac"
     if head[:3] == b"ID3" or (head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xE6 in (0xE2, 0xE4, 0xE6)):
         return "mp3"
     raise Refusal("audio_format")

@@ -40,12 +40,12 @@ async def refused(content: bytes, tmp_path: Path) -> str:
     return refusal.value.code
 
 
-@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a"])
+@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a", "aac", "aiff"])
 async def test_every_format_becomes_the_same_mono_audio(kind: str, tmp_path: Path) -> None:
     samples = speech(2.5)
     recording = await decode_bytes(encoded(kind, samples), tmp_path)
     assert recording.seconds == pytest.approx(2.5, abs=0.1)
-    assert recording.sample_rate == {"ogg": 48_000, "webm": 48_000, "m4a": 44_100}.get(kind, RATE)
+    assert recording.sample_rate == {"ogg": 48_000, "webm": 48_000, "m4a": 44_100, "aac": 44_100}.get(kind, RATE)
     spectrum = np.abs(np.fft.rfft(recording.samples[: 2 * recording.sample_rate].astype(float)))
     assert spectrum[100:].argmax() / 2 + 50 == pytest.approx(150, abs=5)
     assert np.sqrt(np.mean((recording.samples / 32768) ** 2)) == pytest.approx(
@@ -68,7 +68,7 @@ print(json.dumps([said.stdout.decode(), used.ru_maxrss >> 10, used.ru_utime + us
 """
 
 
-@pytest.mark.parametrize(("kind", "seconds"), [("flac", HOUR_SECONDS), ("webm", 150)])
+@pytest.mark.parametrize(("kind", "seconds"), [("flac", HOUR_SECONDS), ("webm", 150), ("aac", HOUR_SECONDS)])
 async def test_an_hour_of_silence_is_refused_without_growing_memory(
     kind: str, seconds: int, tmp_path: Path
 ) -> None:
@@ -110,7 +110,7 @@ async def test_only_known_containers_are_tried(content: bytes, tmp_path: Path) -
     assert await refused(content, tmp_path) == "audio_format"
 
 
-@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a"])
+@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a", "aac", "aiff"])
 async def test_damaged_files_are_refused_or_give_what_is_left(kind: str, tmp_path: Path) -> None:
     whole = encoded(kind, speech(2.0))
     noise = np.random.default_rng(0)

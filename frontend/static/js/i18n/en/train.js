@@ -9,7 +9,7 @@ export default {
   "train.files": "Or choose files",
   "train.drop": "Drop recordings here",
   "train.file": "Choose files",
-  "train.kinds": "wav, flac, mp3, ogg, webm or m4a of 2 to 30 seconds. A txt file of the same name, metadata.csv or train.jsonl beside them says what is said.",
+  "train.kinds": "wav, flac, aiff, mp3, aac, m4a, ogg or webm of 2 to 30 seconds. A txt file of the same name, metadata.csv or train.jsonl beside them says what is said.",
   "train.readAdvice": "Read the sentence in a quiet room, as the voice is to speak.",
   "train.sentence": "Sentence {number} of {count}",
   "train.another": "Another one",

@@ -9,7 +9,7 @@ export default {
   "train.files": "或选择文件",
   "train.drop": "把录音拖到这里",
   "train.file": "选择文件",
-  "train.kinds": "2 到 30 秒的 wav、flac、mp3、ogg、webm 或 m4a。同名的 txt 文件、metadata.csv 或 train.jsonl 写明所说的内容。",
+  "train.kinds": "2 到 30 秒的 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。同名的 txt 文件、metadata.csv 或 train.jsonl 写明所说的内容。",
   "train.readAdvice": "在安静的房间里，用希望的语气朗读这句话。",
   "train.sentence": "第 {number} 句，共 {count} 句",
   "train.another": "换一句",
