@@ -45,7 +45,8 @@ async def test_every_format_becomes_the_same_mono_audio(kind: str, tmp_path: Pat
     samples = speech(2.5)
     recording = await decode_bytes(encoded(kind, samples), tmp_path)
     assert recording.seconds == pytest.approx(2.5, abs=0.1)
-    assert recording.sample_rate == {"ogg": 48_000, "webm": 48_000, "m4a": 44_100, "aac": 44_100}.get(kind, RATE)
+    rates = {"ogg": 48_000, "webm": 48_000, "m4a": 44_100, "aac": 44_100}
+    assert recording.sample_rate == rates.get(kind, RATE)
     spectrum = np.abs(np.fft.rfft(recording.samples[: 2 * recording.sample_rate].astype(float)))
     assert spectrum[100:].argmax() / 2 + 50 == pytest.approx(150, abs=5)
     assert np.sqrt(np.mean((recording.samples / 32768) ** 2)) == pytest.approx(
