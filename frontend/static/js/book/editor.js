@@ -248,15 +248,18 @@ class Editor {
 
   // -------------------------------------------------------------------------------------------------- changing
 
-  #offerUndo(key, count) {
-    this.#undo.offer(key, { count: integer(count) }, async () => this.book.undo());
+  /** @param {string} key of the message @param {Set<string>} keys of the blocks that were changed */
+  #offerUndo(key, keys) {
+    this.#undo.offer(key, { count: integer(keys.size) }, async () => {
+      this.book.undo();
+      this.list.focus(keys);
+    });
   }
 
   #remove(keys) {
-    const count = keys.size;
     this.list.clearSelection();
     this.book.change(without(this.book.blocks, new Set(keys)), { removes: true });
-    this.#offerUndo("bulk.removed", count);
+    this.#offerUndo("bulk.removed", keys);
   }
 
   async #giveSelected() {
@@ -276,7 +279,7 @@ class Editor {
 
   #give({ keys, voice, quotedOnly = false }) {
     this.book.change(withVoice(this.book.blocks, keys, voice, { quotedOnly }));
-    this.#offerUndo("bulk.gave", keys.size);
+    this.#offerUndo("bulk.gave", keys);
   }
 
   #key(event) {
@@ -296,10 +299,15 @@ class Editor {
     const format = await askFile(this.head.missing);
     if (format === "make") this.#make();
     else if (format) {
-      this.#say("export.packing");
       await this.#do(async () => {
-        save(await fleet.books.export(this.#id, format), `${this.book.book.title}.${format}`);
-        this.#say("export.done");
+        let key = this.book.clean ? "book.saved" : "book.unsaved";
+        this.#say("export.packing");
+        try {
+          save(await fleet.books.export(this.#id, format), `${this.book.book.title}.${format}`);
+          key = "export.done";
+        } finally {
+          this.#say(key);
+        }
       });
     }
   }

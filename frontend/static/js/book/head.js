@@ -67,6 +67,7 @@ export class Head {
     setMessage(byId("progress-words"), "text.plain", { text: words });
     const make = byId("make");
     make.dataset.busy = String(this.busy);
+    if (document.activeElement === make && !this.busy && this.missing === 0) byId("export").focus(); // what comes next
     make.disabled = !this.busy && this.missing === 0;
     const some = ready > counts.silent || counts.stale + counts.failed > 0;
     if (this.busy) setMessage(byId("make-words"), "book.stop");

@@ -3,6 +3,7 @@
  */
 import { confirmed } from "../shared/page/confirm.js";
 import { byId, h, icon } from "../shared/page/dom.js";
+import { keepFocus } from "../shared/page/focus.js";
 import { takeDrops } from "../shared/files/file-drops.js";
 import { FleetStatus } from "../shared/service/fleet-status.js";
 import { fleet } from "../shared/service/fleet.js";
@@ -50,9 +51,7 @@ class Shelf {
 
   /** @returns {boolean} whether something is made of one */
   #show(books) {
-    const focused = document.activeElement?.closest?.("[data-book]")?.dataset.book;
-    this.#list.replaceChildren(...books.map((book) => this.#row(book)));
-    if (focused) this.#list.querySelector(`[data-book="${CSS.escape(focused)}"] a`)?.focus();
+    keepFocus(this.#list, "data-book", () => this.#list.replaceChildren(...books.map((book) => this.#row(book))), byId("file"));
     byId("none").hidden = books.length > 0;
     byId("unavailable").hidden = true;
     return books.some(({ progress }) => progress.making + progress.queued > 0);

@@ -3,6 +3,7 @@
  */
 import { confirmed } from "../shared/page/confirm.js";
 import { byId } from "../shared/page/dom.js";
+import { keepFocus } from "../shared/page/focus.js";
 import { fleet } from "../shared/service/fleet.js";
 import { Polling } from "../shared/service/polling.js";
 import { Hearing } from "../shared/hearing/hearing.js";
@@ -68,8 +69,6 @@ export class Shelf extends EventTarget {
     const now = JSON.stringify(trainings);
     if (now === this.#shown) return; // what is drawn anew is said anew
     this.#shown = now;
-    const focused = document.activeElement?.closest?.("[data-training]");
-    const place = focused && [...focused.querySelectorAll("button, a")].indexOf(document.activeElement);
     const folded = new Set([...this.#list.querySelectorAll(".train-samples:not([open])")].map((one) => one.closest("[data-training]").dataset.training));
     const actions = {
       cancel: (training) => this.#do(() => fleet.trainings.cancel(training.id)),
@@ -79,12 +78,10 @@ export class Shelf extends EventTarget {
     };
     const attach = (button, id) => this.#hearing.attach(button, id);
     this.#hearing.keep(trainings.flatMap(({ id, progress }) => (progress?.samples ?? []).map((sample) => `${id} ${sample.id}`)));
-    this.#list.replaceChildren(...trainings.map((training) => trainingCard(training, this.#names, actions, attach)));
+    const draw = () => this.#list.replaceChildren(...trainings.map((training) => trainingCard(training, this.#names, actions, attach)));
+    keepFocus(this.#list, "data-training", draw, byId("file"));
     for (const id of folded) this.#list.querySelector(`[data-training="${CSS.escape(id)}"] .train-samples`)?.removeAttribute("open");
     byId("none").hidden = trainings.length > 0;
-    if (!focused) return;
-    const buttons = this.#list.querySelectorAll(`[data-training="${CSS.escape(focused.dataset.training)}"] :is(button, a)`);
-    (buttons[place] ?? buttons[0])?.focus();
   }
 
   async #remove(training) {

@@ -46,8 +46,17 @@ export class BlockList extends EventTarget {
     return this.#views.get(key);
   }
 
-  /** Shows the list as it is now: rows are kept, and go where their blocks are. */
+  /** Shows the list as it is now: rows are kept, and go where their blocks are. So does what has the focus. */
   draw() {
+    const held = document.activeElement;
+    const caret = this.#list.contains(held) && held.matches(".block-text") ? caretIn(held) : null;
+    this.#place();
+    if (!this.#list.contains(held)) return;
+    if (caret !== null && (held !== document.activeElement || caret !== caretIn(held))) putCaret(held, caret);
+    else if (held !== document.activeElement) held.focus();
+  }
+
+  #place() {
     const { blocks, kept } = this.#book;
     const keys = new Set(blocks.map(({ key }) => key));
     for (const [key, view] of this.#views) {
@@ -64,6 +73,12 @@ export class BlockList extends EventTarget {
       else this.#list.insertBefore(view.element, place);
     }
     if (!this.#views.has(this.#reachable)) this.#reach(blocks[0]?.key ?? null);
+  }
+
+  /** Goes to the first of some blocks. @param {Set<string>} keys */
+  focus(keys) {
+    const first = this.#book.blocks.find(({ key }) => keys.has(key));
+    this.view(first?.key)?.more.focus();
   }
 
   /** Shows what the service made meanwhile. */
@@ -179,7 +194,6 @@ export class BlockList extends EventTarget {
     if (event.altKey || target.matches(".block-grip")) {
       event.preventDefault();
       this.step(key, by);
-      target.focus();
     } else {
       this.#walk(event, key, by);
     }

@@ -4,6 +4,7 @@
  */
 import { confirmed } from "../../shared/page/confirm.js";
 import { byId } from "../../shared/page/dom.js";
+import { keepFocus } from "../../shared/page/focus.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { showProblem } from "../../shared/notices/problem-notice.js";
 import { needsKey } from "../../shared/notices/problems.js";
@@ -41,8 +42,6 @@ export class Jobs {
 
   /** @returns {boolean} whether one of them goes on */
   #draw(jobs) {
-    const focused = document.activeElement?.closest?.(".job-row");
-    const place = focused && [...focused.querySelectorAll("button")].indexOf(document.activeElement);
     const actions = {
       cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
       resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
@@ -50,11 +49,7 @@ export class Jobs {
       words: (job, format) => this.#do(() => this.#downloadWords(job, format)),
       remove: (job) => this.#remove(job),
     };
-    this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions)));
-    if (focused) {
-      const buttons = this.#list.querySelectorAll(`[data-job="${CSS.escape(focused.dataset.job)}"] button`);
-      (buttons[place] ?? buttons[0])?.focus();
-    }
+    keepFocus(this.#list, "data-job", () => this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions))), byId("job-file"));
     return jobs.some(isOpen);
   }
 
@@ -91,6 +86,7 @@ export class Jobs {
     try {
       await work();
     } catch (error) {
+      setMessage(this.#said, "text.plain", { text: "" });
       if (error.code === "unknown_job") await this.#load(); // it is not shown any more either
       this.#showProblem(error, () => this.#do(work));
       return;

@@ -4,6 +4,7 @@
  */
 import { confirmed } from "../../shared/page/confirm.js";
 import { byId, h } from "../../shared/page/dom.js";
+import { keepFocus } from "../../shared/page/focus.js";
 import { FleetStatus } from "../../shared/service/fleet-status.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { mountNav } from "../../shared/page/nav.js";
@@ -109,11 +110,9 @@ class Sessions {
   }
 
   #draw() {
-    const row = document.activeElement?.closest?.(".session-row[data-session]");
-    const place = row && [...row.querySelectorAll("a, button, input")].indexOf(document.activeElement);
-    this.#list.replaceChildren(...this.#sessions.map((session) => this.#row(session)));
+    const draw = () => this.#list.replaceChildren(...this.#sessions.map((session) => this.#row(session)));
+    keepFocus(this.#list, "data-session", draw, this.#search);
     this.#showHeard();
-    if (row) this.#list.querySelectorAll(`[data-session="${CSS.escape(row.dataset.session)}"] :is(a, button, input)`)[place]?.focus();
   }
 
   #row(session) {
@@ -201,20 +200,23 @@ class Sessions {
   }
 
   #download(ids) {
-    return this.#try(async () => {
+    const download = async () => {
       setMessage(byId("count"), "session.packing");
       const file = ids.length === 1 ? await fleet.downloadSession(ids[0]) : await fleet.downloadSessions(ids);
       save(file, file.name);
       setMessage(byId("count"), "session.downloaded");
-    });
+    };
+    return this.#try(download, () => this.#download(ids));
   }
 
-  async #try(action) {
+  /** @param {() => Promise<void>} action @param {() => void} [again] what is offered if it fails */
+  async #try(action, again = () => this.#load()) {
     byId("problem").hidden = true;
     try {
       await action();
     } catch (error) {
-      showProblem(byId("problem"), error, { again: () => this.#load() });
+      this.#show(); // the count says what is there, not what was tried
+      showProblem(byId("problem"), error, { again });
     }
   }
 

@@ -6,6 +6,7 @@
  * (detail: {entry, side}), "delete" (detail: the entry), "export" (detail: the listed entries) and "clear".
  */
 import { byId, h, icon } from "../../shared/page/dom.js";
+import { keepFocus } from "../../shared/page/focus.js";
 import { clock } from "../../i18n/format.js";
 import { locale, setLabel, setMessage } from "../../i18n/i18n.js";
 import { SIDES } from "./compare.js";
@@ -90,14 +91,10 @@ export class HistoryList extends EventTarget {
   #draw() {
     this.#stale = this.#renaming;
     if (this.#renaming) return;
-    const { activeElement: held } = document;
-    const row = this.#list.contains(held) ? held.closest("[data-clip]") : null;
-    const place = row && [...row.querySelectorAll("button")].indexOf(held);
     this.#rows = new Map(this.#listed.map((entry) => [entry.id, this.#row(entry)]));
-    this.#list.replaceChildren(...this.#rows.values());
+    keepFocus(this.#list, "data-clip", () => this.#list.replaceChildren(...this.#rows.values()));
     byId("history-none").hidden = this.#rows.size > 0 || this.#entries.size === 0;
     this.mark(this.#marked);
-    if (row) this.#list.querySelectorAll(`[data-clip="${row.dataset.clip}"] button`)[place]?.focus();
   }
 
   #row(entry) {

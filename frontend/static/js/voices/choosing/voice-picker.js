@@ -1,5 +1,5 @@
 /**
- * The voices as cards of one radio group: arrow keys move, the browser does the rest.
+ * The voices as cards of one radio group: arrow keys move, the Tab key goes on to the buttons of the chosen one.
  *
  * Each card carries a small figure drawn from the voice's id, so that voices are told apart at a glance without
  * pictures, and buttons to hear and, where it is the reader's own, to edit it. With many voices a search appears.
@@ -7,6 +7,7 @@
  * Events: "change" (another voice is chosen), "edit" and "agree", to its use (detail: the voice).
  */
 import { h, icon } from "../../shared/page/dom.js";
+import { keepFocus } from "../../shared/page/focus.js";
 import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 import { nameOf } from "../../i18n/languages.js";
 import "../messages.js";
@@ -33,7 +34,10 @@ export class VoicePicker extends EventTarget {
     this.#filter = new VoiceFilter(() => this.#showCards());
     if (tools) tools.append(this.#filter.element);
     else list.before(this.#filter.element);
-    list.addEventListener("change", ({ target }) => this.#choose(target.value));
+    list.addEventListener("change", ({ target }) => {
+      this.#choose(target.value);
+      this.#reach();
+    });
   }
 
   /** Id of the chosen voice, "default" while there is none. */
@@ -104,10 +108,18 @@ export class VoicePicker extends EventTarget {
 
   #showCards() {
     const shown = this.#filter.apply(this.#voices, this.#chosen);
-    this.#list.replaceChildren(...shown.map((voice) => this.#card(voice)));
+    keepFocus(this.#list, "data-voice", () => this.#list.replaceChildren(...shown.map((voice) => this.#card(voice))));
+    this.#reach();
     if (shown.length > 0) return;
     const key = this.#voices.length === 0 ? "voices.none" : "voices.noMatch";
     this.#list.append(h("p", { class: "quiet", "data-i18n": key }));
+  }
+
+  /** The Tab key stops at the buttons of the chosen voice alone: those of a hundred would be too many. */
+  #reach() {
+    for (const button of this.#list.querySelectorAll("[data-voice] button")) {
+      button.tabIndex = button.closest("[data-voice]").dataset.voice === this.#chosen ? 0 : -1;
+    }
   }
 
   #card(voice) {

@@ -1,0 +1,104 @@
+"""Where the keyboard's focus is once what had it is gone, moved or drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data, write_voice
+
+SPOKEN = 60_000
+"""Milliseconds that a few sentences may take on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A gateway with three voices beside the default one."""
+    recording = write_voice(tmp_path_factory.mktemp("voice") / "voice.wav").read_bytes()
+    with fleet_with_data() as edge, httpx.Client(base_url=edge.url, timeout=60) as http:
+        statement = http.get("/api/voices/consent").json()["statement"]
+        for name in ("Anna", "Bert", "Cora"):
+            fields = {"name": name, "consent_by": name, "consent_statement": statement}
+            http.post(
+                "/api/voices", data=fields, files={"audio": ("voice.wav", recording)}
+            ).raise_for_status()
+        yield edge
+
+
+def new_book(fleet: Server, title: str, *texts: str) -> str:
+    blocks = [{"kind": "paragraph", "text": text} for text in texts]
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": title, "blocks": blocks})
+    return str(made.raise_for_status().json()["id"])
+
+
+def test_the_tab_key_stops_at_the_buttons_of_the_chosen_voice_alone(page: Page, fleet: Server) -> None:
+    page.goto(fleet.url)
+    page.get_by_role("radio", name="Anna").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Hear Anna")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Edit Anna")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert not page.evaluate("document.activeElement.matches('.voice-card *')")
+
+
+def test_a_voice_that_was_edited_or_deleted_leaves_the_focus_among_the_voices(
+    page: Page, fleet: Server
+) -> None:
+    page.goto(fleet.url)
+    page.get_by_role("button", name="Edit Bert").press("Enter")
+    page.locator("#voice-name").fill("Berta")
+    page.locator("#voice-name").press("Enter")
+    expect(page.get_by_role("button", name="Edit Berta")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#voice-name")).to_be_focused()
+    for _ in range(2):
+        page.locator("#voice-delete").press("Enter")
+    expect(page.get_by_role("button", name="Edit Cora")).to_be_focused()
+
+
+def test_a_book_that_was_deleted_leaves_the_focus_at_the_next(page: Page, fleet: Server) -> None:
+    for title in ("Third", "Second", "First"):
+        new_book(fleet, title, "Once.")
+    page.goto(f"{fleet.url}/book")
+    for title, focused in (("Second", "Third"), ("Third", "First")):
+        page.get_by_role("button", name=f"Delete {title}").press("Enter")
+        page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
+        expect(page.get_by_role("button", name=f"Delete {focused}")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
+    expect(page.locator("#file")).to_be_focused()
+
+
+def test_blocks_that_are_moved_or_brought_back_have_the_focus(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Moved', 'One.', 'Two.', 'Three.')}")
+    tools = page.get_by_role("button", name="Voice, pause and takes: Two.")
+    tools.press("Enter")
+    up = page.locator(".block-tools [data-field=up]")
+    up.press("Enter")
+    expect(page.locator(".block-text")).to_have_text(["Two.", "One.", "Three."])
+    expect(up).to_be_focused()
+    page.locator(".block-tools [data-field=remove]").press("Enter")
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(tools).to_be_focused()
+
+
+def test_a_text_that_is_moved_keeps_its_caret(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Caret', 'One.', 'Two.')}")
+    page.locator(".block-text", has_text="Two.").click()
+    for key in ("Home", "ArrowRight", "Alt+ArrowUp"):
+        page.keyboard.press(key)
+    page.keyboard.type("x")
+    expect(page.locator(".block-text")).to_have_text(["Txwo.", "One."])
+
+
+def test_once_all_is_made_the_focus_is_at_the_export(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Made', 'One.')}")
+    page.locator("#make").press("Enter")
+    expect(page.locator("#progress-words")).to_have_text("all spoken", timeout=SPOKEN)
+    expect(page.locator("#export")).to_be_focused()
