@@ -20,7 +20,7 @@ export class Notice {
   /** @param {Error} error @param {() => void} again */
   show(error, again) {
     this.#shown = error;
-    showProblem(this.#element, error, { again });
+    showProblem(this.#element, error, { again, books: () => location.assign("/book") });
   }
 
   showUnsaved(error) {

@@ -94,6 +94,7 @@ class LexiconSheet {
       this.#draw();
       return true;
     } catch (error) {
+      if (error.code === "unknown_word") await this.#change(() => fleet.lexicon()); // it is not shown any more either
       this.#fail(() => problemText(error), error.param);
       if (needsKey(error)) openKeySheet(error);
       return false;

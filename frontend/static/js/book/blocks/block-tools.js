@@ -14,7 +14,8 @@ const MOST_PAUSE_SECONDS = 10;
 export class BlockTools extends EventTarget {
   #book;
   #voices;
-  #shown = "";
+  /** What each part was made of. @type {string[]} */
+  #shown = [];
   element = h("div", { class: "block-tools" });
 
   constructor(manuscript, voices) {
@@ -23,18 +24,31 @@ export class BlockTools extends EventTarget {
     this.#voices = voices;
   }
 
-  /** Shows the tools of a block; what the reader is at stays, unless something changed. @param {string} key */
+  /** Shows the tools of a block; a part of them that the reader is at stays, unless what it shows changed. @param {string} key */
   show(key) {
     const block = this.#book.blocks[indexOf(this.#book.blocks, key)];
     if (!block) return;
     const takes = this.#book.kept.get(block.id);
-    const { text: _, ...fields } = block;
-    const state = JSON.stringify([fields, takes?.takes, takes?.take, this.#book.book.voice]);
-    if (state === this.#shown) return;
-    this.#shown = state;
-    const focused = this.element.contains(document.activeElement) ? document.activeElement.dataset.field : null;
-    this.element.replaceChildren(this.#fields(block), this.#said(block), this.#takes(block, takes), this.#moves(block));
-    if (focused) this.element.querySelector(`[data-field="${CSS.escape(focused)}"]`)?.focus();
+    const parts = [
+      [[block.kind, block.voice, block.pause_ms, this.#book.book.voice], () => this.#fields(block)],
+      [[block.pronunciations], () => this.#said(block)],
+      [[takes?.takes, takes?.take], () => this.#takes(block, takes)],
+      [[], () => this.#moves(block)],
+    ];
+    parts.forEach(([shown, make], place) => this.#showPart(place, JSON.stringify([key, ...shown]), make));
+  }
+
+  #showPart(place, shown, make) {
+    if (this.#shown[place] === shown) return;
+    this.#shown[place] = shown;
+    const before = this.element.children[place];
+    const held = before?.contains(document.activeElement) ? document.activeElement : null;
+    const part = make();
+    if (before) before.replaceWith(part);
+    else this.element.append(part);
+    if (!held) return;
+    const same = held.dataset.field && part.querySelector(`[data-field="${CSS.escape(held.dataset.field)}"]`);
+    (same || part.querySelector("[data-field]:not(:disabled)"))?.focus();
   }
 
   #do(action, key, more = {}) {

@@ -11,6 +11,7 @@ export default {
   "problem.settings": "Open the settings",
   "problem.wav": "Download as WAV",
   "problem.sessions": "Open the sessions",
+  "problem.books": "All books",
   "problem.reload": "Reload the page",
 
   "field.text": "The text",

@@ -8,6 +8,7 @@ export default {
   "problem.settings": "打开设置",
   "problem.wav": "下载 WAV",
   "problem.sessions": "打开会话",
+  "problem.books": "所有书籍",
   "problem.reload": "重新加载页面",
 
   "field.text": "文本",

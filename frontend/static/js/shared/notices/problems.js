@@ -19,6 +19,7 @@ const ACTIONS = {
   settings: ["invalid_value", "out_of_range"],
   wav: ["body_too_large", "too_large", "invalid_audio"],
   sessions: ["disk_full", "too_many_jobs", "unknown_session", "no_audio", "unknown_job"],
+  books: ["unknown_book"],
   reload: ["unknown_field", "invalid_body", "invalid_json", "invalid_message", "page_disabled", "not_found", "cross_site", "foreign_answer"],
 };
 const ACTION_OF = Object.fromEntries(Object.entries(ACTIONS).flatMap(([action, codes]) => codes.map((code) => [code, action])));

@@ -57,6 +57,7 @@ export class VoiceDesk extends EventTarget {
       on("made", ({ id, name, usable }) => this.#renew(id, usable === false ? "voices.mute" : "voices.ready", name));
       on("changed", ({ name }) => this.#renew(this.#picker.value, "voices.changed", name));
       on("deleted", ({ name }) => this.#renew(this.#picker.value, "voices.gone", name));
+      on("missed", () => this.dispatchEvent(new CustomEvent("renew", { detail: this.#picker.value })));
     }
     this.#sheet.trains = this.#trains;
     return this.#sheet;

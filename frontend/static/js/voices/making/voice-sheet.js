@@ -3,8 +3,8 @@
  *
  * Leaving it loses nothing: what was recorded and written of a new voice is there when it is opened again.
  *
- * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone), "kept" (a recording is,
- * until the sheet is opened again).
+ * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone), "missed" (the voice was
+ * gone before), "kept" (a recording is, until the sheet is opened again).
  */
 import { h, icon } from "../../shared/page/dom.js";
 import { fleet } from "../../shared/service/fleet.js";
@@ -40,6 +40,8 @@ export class VoiceSheet extends EventTarget {
   #draft = false;
   /** Which opening this is: what is answered after the sheet was left changes nothing of the next one. */
   #opening = 0;
+  /** Whether the voice is not there any more. */
+  #missed = false;
   /** Whether the reader knows that a voice without consent is of no use. */
   #warned = false;
 
@@ -125,7 +127,7 @@ export class VoiceSheet extends EventTarget {
     setMessage(this.#delete, "voice.delete");
     this.#form.hidden = false;
     this.#result.hidden = this.#problem.hidden = true;
-    this.#warned = false;
+    this.#warned = this.#missed = false;
     this.#dialog.showModal();
     this.#title.scrollIntoView();
   }
@@ -137,6 +139,7 @@ export class VoiceSheet extends EventTarget {
     this.#trial.reset();
     const recorded = this.#source.source() !== null;
     this.#draft = this.#voice === null && !this.#form.hidden && (recorded || this.#fields.written);
+    if (this.#missed) this.dispatchEvent(new Event("missed"));
     if (!this.#draft) this.#source.reset();
     else if (recorded) this.dispatchEvent(new Event("kept"));
   }
@@ -274,6 +277,7 @@ export class VoiceSheet extends EventTarget {
     const words = setMessage(h("p", {}), key ?? "text.plain", { text: () => problemText(error) });
     this.#problem.replaceChildren(icon("warning"), words);
     this.#problem.hidden = false;
+    this.#missed = this.#voice !== null && error.code === "unknown_voice";
     this.#fields.point(error.param);
     if (!this.#fields.holds(error.param)) this.#problem.scrollIntoView({ block: "nearest" });
   }

@@ -1,0 +1,98 @@
+"""What another tab, or the service, does to what one is at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import WatchedPage
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data, write_voice
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data() as edge:
+        yield edge
+
+
+@contextlib.contextmanager
+def missing(watched: WatchedPage) -> Iterator[None]:
+    """Something is asked for that is not there any more, of which the browser tells."""
+    with watched.page.expect_console_message(lambda message: "404" in message.text):
+        yield
+    watched.complaints.clear()
+
+
+def new_book(fleet: Server, *texts: str) -> str:
+    blocks = [{"kind": "paragraph", "text": text} for text in texts]
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "The Walk", "blocks": blocks})
+    return str(made.raise_for_status().json()["id"])
+
+
+def test_a_book_that_is_deleted_while_it_is_open_leads_to_the_others(
+    watched: WatchedPage, fleet: Server
+) -> None:
+    page = watched.page
+    book = new_book(fleet, "Once.")
+    page.goto(f"{fleet.url}/book/{book}")
+    expect(page.locator(".block-text")).to_have_text("Once.")
+    httpx.delete(f"{fleet.url}/api/books/{book}").raise_for_status()
+    with missing(watched):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text("not there any more")
+    problem.get_by_role("button", name="All books").click()
+    page.wait_for_url("**/book")
+
+
+def test_a_pronunciation_is_typed_on_while_takes_are_made(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Once.')}")
+    page.get_by_role("button", name="Voice, pause and takes").click()
+    page.get_by_label("Word", exact=True).fill("Once")
+    page.locator("[data-field=spoken]").press_sequentially("wu")
+    page.evaluate("document.getElementById('make').click()")
+    expect(page.locator(".takes li[data-state=ready]")).to_have_count(1, timeout=60_000)
+    page.keyboard.type("nce")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tool-words li")).to_have_text("Once → wunce")
+
+
+def test_a_word_that_another_tab_forgot_leaves_the_list(watched: WatchedPage, fleet: Server) -> None:
+    page = watched.page
+    words = f"{fleet.url}/api/lexicon/words/Nguyen"
+    httpx.put(words, json={"spoken": "win"}).raise_for_status()
+    page.goto(fleet.url)
+    page.locator("#advanced summary").click()
+    page.locator("#lexicon").click()
+    forget = page.locator("#lexicon-entries").get_by_role("button").last
+    expect(forget).to_be_visible()
+    httpx.delete(words).raise_for_status()
+    with missing(watched):
+        forget.click()
+    expect(page.locator("#lexicon-sheet")).to_contain_text("This word is not in the list any more.")
+    expect(page.locator("#lexicon-entries")).to_have_text("No words yet.")
+
+
+def test_a_voice_that_another_tab_deleted_leaves_the_list(
+    watched: WatchedPage, fleet: Server, tmp_path: Path
+) -> None:
+    page = watched.page
+    recording = write_voice(tmp_path / "voice.wav").read_bytes()
+    files = {"audio": ("voice.wav", recording)}
+    made = httpx.post(f"{fleet.url}/api/voices", data={"name": "Anna"}, files=files, timeout=60)
+    page.goto(fleet.url)
+    page.get_by_role("button", name="Edit Anna").click()
+    name = page.locator("#voice-name")
+    expect(name).to_have_value("Anna")
+    httpx.delete(f"{fleet.url}/api/voices/{made.raise_for_status().json()['id']}").raise_for_status()
+    with missing(watched):
+        name.press("Enter")
+    expect(page.locator("#voice-sheet")).to_contain_text("not there any more")
+    page.keyboard.press("Escape")
+    expect(page.locator(".voice-card", has_text="Anna")).to_have_count(0)
