@@ -174,21 +174,22 @@ class Viewer {
   }
 
   #download() {
-    return this.#try(async () => {
-      this.#say("session.packing");
-      const file = await fleet.downloadSession(this.#id, this.#share);
-      save(file, file.name);
-      this.#say("session.downloaded");
-    });
+    return this.#take(() => fleet.downloadSession(this.#id, this.#share), "session.packing", "session.downloaded");
   }
 
   #downloadWords(format) {
-    return this.#try(async () => {
-      this.#say("session.timing");
-      const file = await fleet.sessionWords(this.#id, format, this.#share);
+    return this.#take(() => fleet.sessionWords(this.#id, format, this.#share), "session.timing", "session.timed");
+  }
+
+  /** @param {() => Promise<File>} ask @param {string} meanwhile what is said until it is there @param {string} then */
+  #take(ask, meanwhile, then) {
+    const take = async () => {
+      this.#say(meanwhile);
+      const file = await ask();
       save(file, file.name);
-      this.#say("session.timed");
-    });
+      this.#say(then);
+    };
+    return this.#try(take, () => this.#take(ask, meanwhile, then));
   }
 
   async #delete() {
@@ -200,13 +201,15 @@ class Viewer {
     });
   }
 
-  async #try(action) {
+  /** @param {() => Promise<void>} action @param {() => void} [again] what is offered if it fails */
+  async #try(action, again) {
     byId("problem").hidden = true;
     try {
       await action();
       return true;
     } catch (error) {
-      this.#showProblem(error);
+      setMessage(byId("status"), "text.plain", { text: "" });
+      this.#showProblem(error, again);
       return false;
     }
   }
@@ -215,8 +218,8 @@ class Viewer {
     setMessage(byId("status"), key);
   }
 
-  #showProblem(error) {
-    showProblem(byId("problem"), error, { again: () => this.#load() });
+  #showProblem(error, again = () => this.#load()) {
+    showProblem(byId("problem"), error, { again });
   }
 }
 

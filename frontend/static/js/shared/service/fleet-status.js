@@ -11,6 +11,8 @@ import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 
 const INTERVAL_MS = 5000;
 const WAITING_MS = 1500;
+/** A gateway that says nothing for so long is not there, whatever the browser still hopes for. */
+const SILENT_MS = 10_000;
 /** What workers say of themselves while they load; anything else is not repeated. */
 const STAGES = new Map(
   Object.entries({
@@ -49,9 +51,7 @@ export class FleetStatus extends EventTarget {
 
   async #ask() {
     try {
-      const { ok } = await (takeEarly("/ready") ?? fetch("/ready"));
-      if (ok) this.#show("ready");
-      else this.#show("waiting", (await fleet.config()).loading);
+      this.#show(...(await Promise.race([state(), silence(SILENT_MS)])));
     } catch {
       this.#show("down");
     }
@@ -69,6 +69,16 @@ export class FleetStatus extends EventTarget {
     forgetConfig(); // it says what the fleet speaks with
     this.dispatchEvent(new Event("ready"));
   }
+}
+
+/** @returns {Promise<["ready"] | ["waiting", object | null]>} what the gateway says of the fleet */
+async function state() {
+  const { ok } = await (takeEarly("/ready") ?? fetch("/ready"));
+  return ok ? ["ready"] : ["waiting", (await fleet.config()).loading];
+}
+
+function silence(milliseconds) {
+  return new Promise((_, reject) => setTimeout(reject, milliseconds));
 }
 
 function stageName(stage) {
