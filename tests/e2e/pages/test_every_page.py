@@ -99,6 +99,15 @@ def test_buttons_of_a_live_session_stand_side_by_side_on_the_narrowest_window(
     assert start["x"] + start["width"] <= interrupt["x"]
 
 
+def test_a_book_is_no_wider_than_the_narrowest_window(page: Page, fleet: Server) -> None:
+    book = {"title": "Long " * 30, "blocks": [{"kind": "paragraph", "text": "Long" * 100}]}
+    made = httpx.post(f"{fleet.url}/api/books", json=book).raise_for_status().json()
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{fleet.url}/book/{made['id']}")
+    expect(page.locator("#make")).to_be_enabled()
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 _NOTHING_CHANGES = "() => document.getAnimations().every((each) => !(each instanceof CSSTransition))"
 _CONTRAST = """(selector) => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
