@@ -24,6 +24,7 @@ from gateway.settings import GatewaySettings
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
+from gateway.text.printable import is_printable
 from gateway.voices import consent
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
@@ -72,7 +73,7 @@ class Adapters:
         return AdaptedSpeaker(speaker, row, await self._files.open(row.digest))
 
     async def _meant(self, reference: str, tenant: str) -> Adapter:
-        found = await self._registry.find(reference, tenant) if reference.isprintable() else []
+        found = await self._registry.find(reference, tenant) if is_printable(reference) else []
         if not found:
             raise ADAPTERS.unknown(reference)
         agreed = [row for row in found if consent.is_given(row)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gateway.audio.chapters import ChapterMark
 from gateway.text.paragraphs import paragraph_ranges
+from gateway.text.printable import printable
 from models.sentences import has_words
 
 MOST_CHAPTERS = 500
@@ -68,8 +69,7 @@ def _is_title(line: str) -> bool:
 
 def title_line(title: str) -> str:
     """A title as it is shown."""
-    shown = "".join(character for character in " ".join(title.split()) if character.isprintable())
-    return shown[:MOST_TITLE_CHARACTERS]
+    return printable(" ".join(title.split()))[:MOST_TITLE_CHARACTERS]
 
 
 @dataclass(frozen=True)

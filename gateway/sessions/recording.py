@@ -18,6 +18,7 @@ from gateway.disk import Disk
 from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import Facts, RecordingFiles, reason_of
 from gateway.sessions.storage.writer import Writer
+from gateway.text.printable import printable
 from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)
@@ -275,7 +276,7 @@ class Recording:
 
 def title_of(text: str) -> str:
     """The first words, as far as they can be shown."""
-    line = "".join(character for character in " ".join(text.split()) if character.isprintable())
+    line = printable(" ".join(text.split()))
     if len(line) <= _TITLE_CHARACTERS:
         return line
     head = line[: _TITLE_CHARACTERS - 1]

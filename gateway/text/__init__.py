@@ -12,6 +12,7 @@ say_as.py      text that is read as its author says
 rules.py       what a rule is, and which of two rules has its way
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
+printable.py   which characters a line of words may hold
 addresses.py   URLs, e-mail addresses, file names
 english/       rules for English
 chinese/       rules for Chinese, before the grammars of wetext

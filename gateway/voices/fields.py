@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.requests import Language, Name, TtsRequest
+from gateway.text.printable import is_blank, is_printable
 
 MAX_TAGS = 10
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -17,16 +18,16 @@ Fields = TypeVar("Fields", bound=BaseModel)
 def _one_line(text: str) -> str:
     """Without white space around it. Raises ValueError when it is empty or holds control characters."""
     text = text.strip()
-    if not text:
+    if is_blank(text):
         raise ValueError("is empty")
-    if not text.isprintable():
+    if not is_printable(text):
         raise ValueError("holds line breaks or control characters")
     return text
 
 
 def _many_lines(text: str) -> str:
     text = text.strip()
-    if not text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() and text:
+    if not is_printable(text.replace("\n", "").replace("\r", "").replace("\t", "")):
         raise ValueError("holds control characters")
     return text
 

@@ -17,6 +17,7 @@ from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
+from gateway.text.printable import is_printable
 from gateway.voices import consent
 from gateway.voices.absent import AbsentNames
 from gateway.voices.catalog import built_in_name, is_built_in
@@ -76,7 +77,7 @@ class Voices:
         """
         reference = self._aliases.get(reference.casefold(), reference)
         built_in = built_in_name(self._pool, reference)
-        if built_in is not None or not reference.isprintable():
+        if built_in is not None or not is_printable(reference):
             return Speaker(built_in or reference)
         found = await self._registry.find(reference, tenant)
         if not found and is_id(reference):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gateway.jobs.chapters import Chapter, SpokenPart, find_chapters, mark_chapters
+from gateway.jobs.chapters import Chapter, SpokenPart, find_chapters, mark_chapters, title_line
 
 LONG = "He went on for a long while, and nobody minded."
 
@@ -49,3 +49,10 @@ def test_marks_lie_where_the_parts_are() -> None:
     marks = mark_chapters(chapters, parts, 1000)
     assert [(mark.title, mark.start, mark.end) for mark in marks] == [("A", 0, 1), ("B", 1, 5), ("C", 5, 6)]
     assert mark_chapters(chapters, [], 1000) == [] == mark_chapters([], parts, 1000)
+
+
+def test_a_title_keeps_joiners_and_loses_what_is_not_seen() -> None:
+    assert (
+        title_line("می\u200cخواهم  👩\u200d🚀\nOne\u3000two\u202e\u200b!")
+        == "می\u200cخواهم 👩\u200d🚀 One two!"
+    )

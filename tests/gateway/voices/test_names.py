@@ -93,3 +93,18 @@ def test_names_of_other_services_mean_the_default_voice_unless_one_sees_such_a_v
     assert check_error(asked(ann), 403)["code"] == "voice_without_consent"
     assert ann.patch(f"/api/voices/{alloy}", json=CONSENT).status_code == 200
     assert spoken(ann) == spoken(bob) != default
+
+
+@pytest.mark.parametrize("name", ["نیم\u200cفاصله", "王\u3000小明", "Jean\u00a0Paul", "Ann 👩\u200d🚀"])
+def test_a_name_has_the_joiners_and_spaces_of_its_script(name: str, ann: httpx.Client) -> None:
+    voice = create(ann, name, transcript=name, description=name, tags=name, **CONSENT)
+    assert heard(ann, name) == heard(ann, voice)
+    assert ann.get(f"/api/voices/{voice}").json()["name"] == name
+
+
+@pytest.mark.parametrize(
+    "name", ["\u200c\u200d", "An\u200bna", "An\u202ena", "An\u2028na", "An\nna", "\u3000"]
+)
+def test_a_name_holds_nothing_that_is_not_seen(name: str, ann: httpx.Client) -> None:
+    audio = {"audio": ("a.webm", encoded("webm", speech(3.0)))}
+    assert check_error(ann.post("/api/voices", files=audio, data={"name": name}), 422)["param"] == "name"
