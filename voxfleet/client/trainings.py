@@ -32,9 +32,7 @@ PATIENCE_SECONDS = 60.0
 """With a service that fails or is away while a training is followed, as one that is restarted."""
 _PASSING = (CapacityError, ServerError, UnreachableError)
 _PATH = "/api/trainings"
-_AUDIO = frozenset(
-    {".wav", ".flac", ".aif", ".aiff", ".mp3", ".aac", ".m4a", ".ogg", ".opus", ".webm"}
-)
+_AUDIO = frozenset({".wav", ".flac", ".aif", ".aiff", ".mp3", ".aac", ".m4a", ".ogg", ".opus", ".webm"})
 _WORKED_ON = ("queued", "running")
 
 
