@@ -28,6 +28,7 @@ _PATH = "/v1/text-to-speech/{voice_id}"
 _DEFAULT_CONTEXT = "default"
 _FAREWELL_SECONDS = 1.5
 """For contexts to be said after `close_socket`; clients wait two seconds."""
+_CLOSED = {"code": "context_closed", "message": "no text comes after the end: this is not spoken"}
 
 
 async def stream_input(websocket: WebSocket) -> None:
@@ -129,6 +130,8 @@ class _Connection:
     def _speak(self, context: Context, message: Message) -> None:
         dialogue = context.dialogue
         if dialogue.finishing:
+            if message.text and message.text.strip():
+                context.refused(_CLOSED)
             return
         if message.text and (dialogue.has_text or message.text.strip()):  # a blank only opens a context
             dialogue.append(message.text)

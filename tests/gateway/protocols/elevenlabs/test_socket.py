@@ -149,6 +149,23 @@ async def test_in_auto_mode_every_message_is_spoken_at_once(fleet: GatewayProces
         assert (await client.hear())["contextId"] == "a"
 
 
+@pytest.mark.parametrize("way", ["stream-input", "multi-stream-input"])
+async def test_text_after_the_end_is_not_spoken_and_its_client_is_told(
+    fleet: GatewayProcess, way: str
+) -> None:
+    context = None if way == "stream-input" else "a"
+    named = {} if context is None else {"context_id": context}
+    async with opened(fleet, way) as client:
+        await client.say(text=LONG, flush=True, **named)
+        await client.say(**({"text": ""} if context is None else {"close_context": True, **named}))
+        await client.say(text=" ", **named)
+        await client.say(text="Too late.", **named)
+        await client.hear_final(context)
+    (told,) = [said for said in client.said if "warning" in said]
+    assert told["warning"] == "context_closed" and told.get("contextId") == context
+    assert "worst" in client.characters(context) and "late" not in client.characters(context)
+
+
 async def test_a_context_closed_twice_falls_silent(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input") as client:
         await client.say(text=LONG, context_id="a", flush=True)
