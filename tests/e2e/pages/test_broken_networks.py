@@ -40,6 +40,24 @@ def test_the_lamp_goes_out_when_the_gateway_is_silent(page: Page, fleet: Server)
     expect(lamp).to_have_attribute("data-state", "ready")
 
 
+def test_a_book_is_saved_once_the_gateway_is_back(watched: WatchedPage, fleet: Server) -> None:
+    page = watched.page
+    page.clock.install()
+    blocks = {"title": "Lamp", "blocks": [{"kind": "paragraph", "text": "Once."}]}
+    book = httpx.post(f"{fleet.url}/api/books", json=blocks).raise_for_status().json()["id"]
+    page.goto(f"{fleet.url}/book/{book}")
+    page.context.set_offline(True)
+    page.locator(".block-text").press("x")
+    page.clock.run_for(6_000)
+    expect(page.locator("#saving")).to_have_text("Could not be saved")
+    expect(page.locator(".lamp")).to_have_attribute("data-state", "down")
+    page.context.set_offline(False)
+    page.clock.run_for(6_000)
+    expect(page.locator("#saving")).to_have_text("Saved")
+    expect(page.locator("#problem")).to_be_hidden()
+    watched.complaints.clear()
+
+
 def test_an_export_that_breaks_off_is_not_said_to_go_on_and_is_tried_again(
     watched: WatchedPage, fleet: Server
 ) -> None:

@@ -34,7 +34,9 @@ class Editor {
   #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
 
   async open() {
-    new FleetStatus(mountNav(byId("nav"))).start();
+    const lamp = new FleetStatus(mountNav(byId("nav")));
+    lamp.start();
+    lamp.addEventListener("ready", () => (this.book ? this.#flush() : this.#load()));
     window.addEventListener("apikey", () => (this.book ? this.#flush() : this.#load()));
     await this.#load();
   }
