@@ -104,6 +104,8 @@ def _load_pickle(file: Path) -> dict[str, Tensor]:
     try:
         mmap = zipfile.is_zipfile(file)
         content = torch.load(file, map_location="cpu", weights_only=True, mmap=mmap)
+    except MemoryError:
+        raise
     except Exception as error:  # what a broken file raises is nowhere said
         raise WeightError(f"cannot read {file}: {type(error).__name__}: {error}") from error
     return _state_of(content, str(file))

@@ -22,6 +22,7 @@ from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.parallel.launch import threads_of_rank
 from engine.sequence import Sequence
+from models.encodable import check_encodable
 from models.llm.checkpoint import TextCheckpoint
 from models.llm.kv_sizing import check_offload, default_blocks, ring_blocks, second_tier_slots
 from models.llm.logits import AnswerLogits
@@ -199,6 +200,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         if isinstance(prompt, str):
             if self.tokenizer is None:
                 raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
+            check_encodable(prompt, "prompt")
             return self.tokenizer.encode(prompt)
         vocab_size = self.checkpoint.config.vocab_size
         extremes = (min(prompt), max(prompt)) if prompt else ()

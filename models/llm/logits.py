@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ class AnswerLogits:
         prompt: its tokens. vocab_size: tokens that have logits.
 
     Raises:
-        RequestError: a token id that the model does not have.
+        RequestError: a token id that the model does not have, or rules by which none may come.
     """
 
     def __init__(
@@ -38,11 +39,27 @@ class AnswerLogits:
                 raise RequestError(f"{name} has {strange[0]}, the model has {vocab_size} tokens", name)
         self._params = params
         self.end_ids = [token for token in end_ids if 0 <= token < vocab_size]
+        self._check_that_one_may_come(params, vocab_size)
         self._repeats = params.repetition_penalty != 1.0
         self._counted = bool(params.presence_penalty or params.frequency_penalty)
         self._seen = set(prompt) if self._repeats else set[int]()
         self._counts: Counter[int] = Counter()
         self._answer: list[int] = []
+
+    def _check_that_one_may_come(self, params: SamplingParams, vocab_size: int) -> None:
+        """First, and after whatever the bad words begin with."""
+        always = {token for token, bias in params.logit_bias.items() if bias == -inf}
+        if len(always) + len(self.end_ids) + len(params.bad_words) < vocab_size:
+            return
+        after: dict[tuple[int, ...], set[int]] = {(): always}
+        for *before, last in params.bad_words:
+            after.setdefault(tuple(before), set()).add(last)
+        for before in after:
+            barred = [after.get(before[start:], set()) for start in range(len(before) + 1)]
+            ends = self.end_ids if len(before) < params.min_tokens else ()
+            if len(set(ends).union(*barred)) == vocab_size:
+                name = "bad_words" if params.bad_words else "logit_bias"
+                raise RequestError(f"{name} bars every token that the model has", name)
 
     @property
     def changes(self) -> bool:

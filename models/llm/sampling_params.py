@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from engine.errors import RequestError
 from models.bounds import Bounds
@@ -16,6 +17,8 @@ all of the probability then, or all tokens have the same."""
 LEAST_PENALTY, MOST_PENALTY = 1e-5, 1e5
 """Of `repetition_penalty`, for the same reason: beyond these it changes no more than at them."""
 MOST_BIAS = 1e6
+LEAST_BIAS = -1e18
+"""But for minus infinity, which bars a token. Divided by a temperature, less may be that, too."""
 RECOMMENDED = {
     "temperature": Bounds(0),
     "top_k": Bounds(0, whole=True),
@@ -91,6 +94,10 @@ class SamplingParams:
         strange = [bias for bias in self.logit_bias.values() if not bias <= MOST_BIAS]
         if strange:
             raise RequestError(f"logit_bias has {strange[0]}, at most {MOST_BIAS:g} is added", "logit_bias")
+        least = {
+            token: bias if bias == -inf else max(bias, LEAST_BIAS) for token, bias in self.logit_bias.items()
+        }
+        object.__setattr__(self, "logit_bias", least)
         if len(stop) > MOST_STOP_STRINGS or not all(stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):

@@ -10,6 +10,7 @@ from engine.attention.selection import BACKENDS
 from engine.config import BringBack
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
+from models.bounds import Bounds
 from models.lora.adapter import MAX_RANK
 from models.speech import MOST_CHARACTERS
 from models.voxcpm.requests.generation import MIN_STOP_INDEX
@@ -21,6 +22,7 @@ _COUNTS = (
     "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
     "max_adapters", "adapter_slots", "adapter_rank",
 )  # fmt: skip
+_COUNT, _INDEX = Bounds(1, whole=True), Bounds(0, whole=True)
 _ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
@@ -90,8 +92,10 @@ class EngineOptions:
     def __post_init__(self) -> None:
         for name in _COUNTS:
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise OptionsError(f"{name} must be at least 1, got {value}")
+            if value is not None and not _COUNT.hold(value):
+                raise OptionsError(f"{name} must be {_COUNT}, got {value!r}")
+        if not _INDEX.hold(self.min_stop_index):
+            raise OptionsError(f"min_stop_index must be {_INDEX}, got {self.min_stop_index!r}")
         for name in ("max_text_characters", "part_characters"):
             if (getattr(self, name) or 0) > MOST_CHARACTERS:
                 raise OptionsError(f"{name} must be at most {MOST_CHARACTERS}, got {getattr(self, name)}")

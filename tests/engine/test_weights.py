@@ -259,6 +259,18 @@ def test_a_damaged_pickle_is_an_error_with_its_name(as_archive: bool, tmp_path: 
             load_state(tmp_path)
 
 
+def test_a_pickle_for_which_memory_is_short_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    torch.save({"a": torch.ones(2)}, tmp_path / "pytorch_model.bin")
+    monkeypatch.setattr(torch, "load", short)
+    with pytest.raises(MemoryError):
+        load_state(tmp_path)
+
+
 class Command:
     """Runs a command when unpickled."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.errors import RequestError
 from engine.sequence import Sequence
+from models.encodable import check_encodable
 from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.sentences import ended
@@ -197,16 +198,6 @@ class SequenceBuilder:
             if not low <= value <= high:
                 allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"
                 raise RequestError(f"{name} must be {allowed}", param=name)
-
-
-def check_encodable(text: str, name: str) -> None:
-    """Raises RequestError for half a surrogate pair, which is no character and which no tokenizer takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RequestError(
-            f"{name} has a lone surrogate, which is no character, at position {error.start}", param=name
-        ) from None
 
 
 def as_read(text: str, whole_sentences: bool) -> str:

@@ -174,3 +174,9 @@ def test_an_answer_is_no_longer_than_the_model_can_be(checkpoint_directory: Path
         answer = llm.generate([[1] * 15], SamplingParams(max_tokens=100, ignore_eos=True), use_tqdm=False)[0]
     assert len(answer["token_ids"]) == 6
     assert answer["finish_reason"] == "length"
+
+
+def test_half_a_character_in_a_prompt_is_refused(llm: LLM) -> None:
+    with pytest.raises(RequestError, match="lone surrogate, which is no character, at position 1") as refused:
+        llm.generate(["a\ud800b"], use_tqdm=False)
+    assert refused.value.param == "prompt"

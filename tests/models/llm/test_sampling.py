@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from transformers import (
@@ -113,6 +115,41 @@ def test_a_bias_that_leaves_no_probabilities_is_refused(bias: float) -> None:
     with pytest.raises(RequestError, match="logit_bias has"):
         SamplingParams(logit_bias={3: bias})
     assert SamplingParams(logit_bias={3: float("-inf")}).logit_bias[3] < -1e30
+
+
+EVERY = tuple((token,) for token in range(VOCABULARY))
+BARRED = dict.fromkeys(range(VOCABULARY), float("-inf"))
+
+
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [
+        ({"logit_bias": BARRED}, "logit_bias"),
+        ({"bad_words": EVERY}, "bad_words"),
+        ({"bad_words": EVERY[1:], "logit_bias": {0: float("-inf")}}, "bad_words"),
+        ({"logit_bias": {**BARRED, 5: 0.0}, "min_tokens": 1}, "logit_bias"),
+        ({"bad_words": ((7, 5), (5, 7, 5)), "logit_bias": {**BARRED, 5: 0.0, 7: 0.0}, "min_tokens": 0}, None),
+        ({"bad_words": ((7, 7), (5, 7, 5)), "logit_bias": {**BARRED, 5: 0.0, 7: 0.0}}, "bad_words"),
+        ({"logit_bias": {**BARRED, 5: 0.0}}, None),
+    ],
+)
+def test_rules_that_leave_no_token_are_refused(rules: dict[str, Any], field: str | None) -> None:
+    params = SamplingParams(**rules)
+    if field is None:
+        assert sample(LOGITS[None], [answer(params, ends=(5,))])[0].token in (5, 7)
+    else:
+        with pytest.raises(RequestError, match="bars every token") as refused:
+            answer(params, ends=(5,))
+        assert refused.value.param == field
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1e-20])
+def test_biases_far_below_zero_bar_no_token(temperature: float) -> None:
+    biases = dict.fromkeys(range(VOCABULARY), -1e39)
+    params = SamplingParams(logit_bias=biases, temperature=temperature)
+    logits = LOGITS[None].clone()
+    answer(params).logits.apply(logits[0])
+    assert filtered(logits, [params]).isfinite().all()
 
 
 @pytest.mark.parametrize("penalty", [1e-5, 1e-38, 1e-300])
