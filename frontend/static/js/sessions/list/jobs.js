@@ -15,22 +15,28 @@ import { titleOf } from "../facts.js";
 import { isOpen, jobRow } from "./job-row.js";
 import { setMessage, t } from "../words.js";
 
-const MOST = 50;
+/** How many are listed at first, and how many more at a press. */
+const PAGE = 50;
 const REFRESH_MS = 3000;
 
 export class Jobs {
   #list = byId("job-list");
   #said = byId("job-said");
   #polling = new Polling({
-    ask: () => fleet.jobs({ limit: MOST }),
-    show: ({ jobs }) => this.#draw(jobs),
+    ask: () => this.#ask(),
+    show: ({ jobs, more }) => this.#draw(jobs, more),
     fail: (error, again) => needsKey(error) || this.#showProblem(error, again), // the list of recordings asks for the key
     notice: byId("job-problem"),
     milliseconds: REFRESH_MS,
   });
+  #most = PAGE;
 
   async open() {
     byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
+    byId("job-more").addEventListener("click", () => {
+      this.#most += PAGE;
+      this.#load();
+    });
     window.addEventListener("apikey", () => this.#load());
     document.addEventListener("visibilitychange", () => document.hidden || this.#load());
     await this.#load();
@@ -40,8 +46,21 @@ export class Jobs {
     return this.#polling.load();
   }
 
+  /** As many as are wanted, page by page. @returns {Promise<{jobs: object[], more: boolean}>} */
+  async #ask() {
+    const jobs = [];
+    let before = null;
+    do {
+      const page = await fleet.jobs({ limit: PAGE, before });
+      jobs.push(...page.jobs);
+      before = page.next_before;
+    } while (before !== null && jobs.length < this.#most);
+    return { jobs, more: before !== null };
+  }
+
   /** @returns {boolean} whether one of them goes on */
-  #draw(jobs) {
+  #draw(jobs, more) {
+    byId("job-more").hidden = !more;
     const actions = {
       cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
       resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
