@@ -7,6 +7,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.linear.spare_rows import empty_with_spare
 from engine.kernels.low_rank.delta import NO_DELTA, Delta, has_adapter
 
 _BLOCK = 1024
@@ -45,7 +46,7 @@ def silu_mul(gate_up: Tensor, delta: Delta | None = None) -> Tensor:
     delta: what adapters add to gate_up.
     """
     num_rows, size = len(gate_up), gate_up.shape[1] // 2
-    out = gate_up.new_empty(num_rows, size)
+    out = empty_with_spare((num_rows, size), gate_up)
     block = min(_BLOCK, triton.next_power_of_2(size))
     blocks = triton.cdiv(size, block)
     kernel_on(gate_up.device, silu_mul_kernel)[(num_rows, blocks)](

@@ -25,6 +25,7 @@ from torch import Tensor
 from engine.kernels.fence import FENCE, fetch, load_before_computing
 from engine.kernels.fragments import elements, factors, fragments, lanes, rotated, rows, shuffled, unshuffled
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.linear.spare_rows import empty_with_spare
 from engine.kernels.low_rank.slots import LowRankRows, turn_of
 from engine.kernels.low_rank.within import MAX_ENTRIES
 
@@ -259,7 +260,7 @@ def _attend(
     head_dim, group = width // (num_heads + 2 * num_kv_heads), num_heads // num_kv_heads
     first, end, _ = (keep or slice(None)).indices(length)
     kept = end - first
-    out = qkv.new_empty(num_rows, kept, num_heads * head_dim)
+    out = empty_with_spare((num_rows, kept, num_heads * head_dim), qkv)
     block_q = min(_TILE, triton.next_power_of_2(kept))
     num_tiles = triton.cdiv(group, _TILE // block_q) * triton.cdiv(kept, block_q)
     launch = launch or _launch(num_tiles, num_rows * num_kv_heads)

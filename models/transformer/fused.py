@@ -11,12 +11,12 @@ the weights are those of the layer, not copies.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from engine.attention import PagedAttention
 from engine.attention.backend import HeadNorms
 from engine.kernels.linear.halved_linear import paying_rows
+from engine.kernels.linear.spare_rows import add_linear_, empty_with_spare
 from engine.kernels.linear.split_linear import fits as fits_few_rows
 from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.kernels.low_rank.around import with_low_rank
@@ -93,7 +93,7 @@ class FusedLayer(nn.Module):
         attended, adds = self._attended(qkv, rope, attention, keep, deltas.of(place, OUTPUT))
         if keep is not None or self.place == 0:
             kept = x if keep is None else x[..., keep, :]
-            x = kept.clone(memory_format=torch.contiguous_format)
+            x = empty_with_spare(kept.shape, kept).copy_(kept)
         self._add_product(x, attended, self.output, adds)
         normed = self.post_attention_layernorm(x)
         gated = GATED(normed, self.gate_up, deltas.of(place, GATE_UP))
@@ -182,7 +182,8 @@ class FusedLayer(nn.Module):
         rows, update = x.view(-1, x.shape[-1]), update.reshape(-1, update.shape[-1])
 
         def product() -> Tensor:
-            return rows.addmm_(update, weight.t(), alpha=self.residual_scale)
+            add_linear_(rows, update, weight, self.residual_scale)
+            return rows
 
         if low_rank is None:
             product()

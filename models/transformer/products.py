@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
 from engine.kernels.linear.halved_linear import halved_linear
+from engine.kernels.linear.spare_rows import linear
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
 from engine.kernels.low_rank.around import apart, with_low_rank
 from engine.kernels.low_rank.delta import Delta
@@ -114,7 +115,7 @@ def _split_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tup
 
 
 _PARTS_APART = _apart(partial_linear, beside=False)
-LINEAR, GATED = _around(F.linear), _gated(_apart(F.linear))
+LINEAR, GATED = _around(linear), _gated(_apart(linear))
 SPLIT = SharedProducts(
     _within(split_linear, _around(split_linear, beside=False)),
     _within(partial(split_linear, gated=True), _gated(_apart(split_linear, beside=False)), gated=True),

@@ -12,6 +12,7 @@ import torch
 from benchmarks.gpu.checkpoints import shape_config
 from benchmarks.voice import plot, report
 from engine.kernels.linear import halved_linear
+from engine.kernels.linear.spare_rows import FASTER_ROWS
 from engine.kv_cache.pool import bytes_per_block
 from models.voxcpm.config import VoxCPMConfig
 
@@ -318,3 +319,12 @@ def test_halves_are_taken_where_they_were_seen_to_pay() -> None:
         outputs = {"DiT": 1024, "LM": 2048}[row["stack"]]
         taken = any(row["rows"] in rows for rows in halved_linear.paying_rows(outputs))
         assert taken == (row["halves_us"] < row["whole_us"]), row
+
+
+def test_spare_rows_are_taken_where_they_were_seen_to_pay() -> None:
+    found = results("gpu_spare_rows")
+    for row in found["products"]:
+        assert row.get("told") == FASTER_ROWS[row["outputs"], row["inputs"]].get(row["rows"]), row
+        assert row.get("told_us", 0.0) < row["own_us"], row
+    for row in found["layers"]:
+        assert row["now_us"] < 1.02 * min(row["own_us"], row["halves_us"]), row

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.linear.spare_rows import empty_with_spare
 
 _ELEMENTS_PER_WARP = 256
 
@@ -38,7 +38,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """
     size = x.shape[-1]
     rows = x.reshape(-1, size)
-    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    out = empty_with_spare(x.shape, x)
     block = triton.next_power_of_2(size)
     kernel_on(x.device, rms_norm_kernel)[(len(rows),)](
         rows, weight, out, rows.stride(0), eps,

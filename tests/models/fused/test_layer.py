@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.kernels.linear import spare_rows
 from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.fused import FusedLayer, fuse_layers
+from models.transformer.products import NOTHING
 from models.transformer.stack import DOWN, GATE_UP, OUTPUT, QKV, Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
 
@@ -79,6 +81,33 @@ def test_rows_through_a_fused_stack(
     expected = plain(x, rope, bidirectional_attention, keep)
     torch.testing.assert_close(fused(x, rope, bidirectional_attention, keep), expected, atol=1e-5, rtol=1e-5)
     assert torch.equal(x, given)
+
+
+@pytest.mark.parametrize("keep", [None, slice(-4, None)])
+@pytest.mark.parametrize("slots", [None, [0, -1, 1, 1, -1, 0]], ids=["none", "adapters"])
+@torch.inference_mode()
+def test_what_stands_in_rows_to_spare_is_nothing_to_others(
+    monkeypatch: pytest.MonkeyPatch, keep: slice | None, slots: list[int] | None
+) -> None:
+    products = {QKV: (256, 48), OUTPUT: (48, 128), GATE_UP: (160, 48), DOWN: (48, 80)}
+    told = {132: 140, 48: 49}
+    monkeypatch.setattr(spare_rows, "FASTER_ROWS", dict.fromkeys(products.values(), told))
+    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # with NaN
+    plain, fused = _stacks((0, ()))
+    deltas = _Deltas(slots, 2) if slots else NOTHING
+    x, rope = torch.randn(12, 11, 48), plain.cos_sin(torch.arange(11))
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = fused.run(x, rope, bidirectional_attention, keep, deltas)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    if slots is None:
+        expected = plain(x, rope, bidirectional_attention, keep)
+    else:
+        monkeypatch.setattr(spare_rows, "FASTER_ROWS", {(1, 1): {}})
+        expected = fused.run(x, rope, bidirectional_attention, keep, deltas)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert found.isfinite().all()
 
 
 class _Deltas:

@@ -1,0 +1,126 @@
+"""Products of the matrix library with a few rows more than there are.
+
+    python3 -m benchmarks.gpu.kernels.spare_rows [--output FILE]
+
+For products of VoxCPM2's DiT and the rows of its steps: microseconds of a product of just these rows, of as
+many as `engine.kernels.linear.spare_rows` takes, and of the fastest of up to 104 more. Then microseconds of a
+layer, attention included: without spare rows, in two halves of K without them, and as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from benchmarks.gpu.device import device_of
+from benchmarks.gpu.kernels.halves import ALWAYS, LENGTH, stack_of
+from benchmarks.gpu.kernels.linear_chain import DIT, seconds
+from engine.kernels.linear import spare_rows
+from engine.kernels.linear.spare_rows import FASTER_ROWS
+from models.transformer.fused import fuse_layers
+from models.transformer.stack import Transformer, bidirectional_attention
+
+STREAMS = (*range(24, 32, 4), *range(32, 128, 8), *range(128, 257, 16))
+ROWS = tuple(2 * LENGTH * streams for streams in STREAMS)
+MOST, STEP = 104, 8
+"""Rows to spare that are tried, and between two tries."""
+ADDED = 1024
+"""Outputs of the products that are added to what is there."""
+WEIGHTS, PRODUCTS = 12, 24
+DEVICE = "cuda"
+
+
+def product_us(weights: list[Tensor], num_rows: int) -> float:
+    """Of one product in a chain, each of other weights."""
+    outputs, size = weights[0].shape
+    x = torch.randn(num_rows, size, dtype=torch.bfloat16, device=DEVICE)
+    y = torch.zeros(num_rows, outputs, dtype=torch.bfloat16, device=DEVICE)
+
+    def run() -> None:
+        for number in range(PRODUCTS):
+            weight = weights[number % WEIGHTS]
+            if outputs == ADDED:
+                y.addmm_(x, weight.t(), alpha=0.01)
+            else:
+                F.linear(x, weight)
+
+    return round(1e6 * seconds(run) / PRODUCTS, 2)
+
+
+def products() -> list[dict[str, Any]]:
+    found = []
+    for (outputs, size), told in FASTER_ROWS.items():
+        weights = [
+            torch.randn(outputs, size, dtype=torch.bfloat16, device=DEVICE) * size**-0.5
+            for _ in range(WEIGHTS)
+        ]
+        for rows in ROWS:
+            taken = {more: product_us(weights, more) for more in range(rows, rows + MOST + 1, STEP)}
+            fastest = min(taken, key=taken.__getitem__)
+            row = {"outputs": outputs, "inputs": size, "rows": rows, "own_us": taken[rows]}
+            if rows in told:
+                row |= {"told": told[rows], "told_us": taken[told[rows]]}
+            row |= {"fastest": fastest, "fastest_us": taken[fastest]}
+            print(json.dumps(row), flush=True)
+            found.append(row)
+    return found
+
+
+def layers() -> list[dict[str, Any]]:
+    plain, found = stack_of(DIT), []
+    whole, halved, now = (copy.deepcopy(plain) for _ in range(3))
+    fuse_layers(whole, few_rows=0, halved_rows=())
+    fuse_layers(halved, few_rows=0, halved_rows=(ALWAYS,))
+    fuse_layers(now, few_rows=0)
+    for rows in ROWS:
+        x = torch.randn(rows // LENGTH, LENGTH, DIT.hidden, device=DEVICE, dtype=torch.bfloat16)
+        row: dict[str, Any] = {"rows": rows}
+        row["now_us"] = layer_us(now, x)
+        with_none(lambda x=x, row=row: row.update(own_us=layer_us(whole, x), halves_us=layer_us(halved, x)))
+        print(json.dumps(row), flush=True)
+        found.append(row)
+    return found
+
+
+def layer_us(stack: Transformer, x: Tensor) -> float:
+    return round(1e6 * seconds(lambda: stack(x, None, bidirectional_attention)) / DIT.layers, 2)
+
+
+def with_none(run: Callable[[], None]) -> None:
+    """Run it with no rows to spare."""
+    told = copy.deepcopy(FASTER_ROWS)
+    for rows in FASTER_ROWS.values():
+        rows.clear()
+    try:
+        run()
+    finally:
+        spare_rows.FASTER_ROWS.update(told)
+
+
+@torch.inference_mode()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, help="where the results go, as JSON")
+    arguments = parser.parse_args()
+    device_of()
+    report = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "products": products(),
+        "layers": layers(),
+    }
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
