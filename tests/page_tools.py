@@ -56,9 +56,13 @@ def html_faults(urls: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def debugged_chromium() -> Iterator[int]:
-    """The debugging port of a Chromium of its own, which Lighthouse drives."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+def debugged_chromium(shell: bool = False) -> Iterator[int]:
+    """The debugging port of a Chromium of its own, which Lighthouse drives.
+
+    shell: where it is there, the form without anything around the page.
+    """
+    names = (["chromium-headless-shell"] if shell else []) + ["chromium", "chromium-browser"]
+    path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         raise RuntimeError("Lighthouse needs Chromium")
     port = any_free("127.0.0.1")
@@ -76,16 +80,13 @@ def debugged_chromium() -> Iterator[int]:
 
 
 def lighthouse(
-    port: int, url: str, form_factor: str, *categories: str, report: Path | None = None
-) -> dict[str, Any]:
-    """`scores` (0 to 100 by category), `metrics` (what the score of performance is made of, by name) and
-    `faults` of a page. form_factor: desktop or mobile. report: a file for the whole report, as JSON.
+    port: int, urls: list[str], form_factor: str, *categories: str, report: Path | None = None
+) -> list[dict[str, Any]]:
+    """Of each page `scores` (0 to 100 by category), `metrics` (what the score of performance is made of, by
+    name) and `faults`. form_factor: desktop or mobile. report: a file for the report of one page, as JSON.
     """
-    arguments = [str(port), url, form_factor, ",".join(categories)]
-    found: dict[str, Any] = json.loads(
-        _node("lighthouse.mjs", *arguments, *([str(report)] if report else []))
-    )
-    return found
+    arguments = [str(port), form_factor, ",".join(categories), str(report or ""), *urls]
+    return [json.loads(line) for line in _node("lighthouse.mjs", *arguments).splitlines()]
 
 
 @contextlib.contextmanager

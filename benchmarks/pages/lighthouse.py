@@ -49,7 +49,7 @@ def _scored(port: int, url: str, form_factor: str, report: Path | None) -> dict[
         RuntimeError: no run has all scores.
     """
     for _ in range(_TRIES):
-        found = lighthouse(port, url, form_factor, *CATEGORIES, report=report)
+        [found] = lighthouse(port, [url], form_factor, *CATEGORIES, report=report)
         if None not in found["scores"].values():
             return found
         print(url, found["scores"], "and once more", file=sys.stderr, flush=True)
