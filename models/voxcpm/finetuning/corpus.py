@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from engine.errors import RequestError
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.checks import Checks, Finding, of_all
 from models.voxcpm.finetuning.dataset import Recording
+from models.voxcpm.finetuning.shelf import Shelf
 from models.voxcpm.finetuning.speech import Speech, prepare
 from models.voxcpm.requests.sequence_builder import as_read
 from models.voxcpm.training.lm.batches import LONGEST_REFERENCE, LatentCorpus
@@ -29,6 +30,7 @@ from models.whole_files import replacing
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24
 MARKS = 4
 """Positions around a reference, before the audio, and of the silence at its end."""
+_ON_THE_SHELF = np.empty(0, np.float32)
 Report = Callable[[str, float], None]
 """(what is being done, how much of it is done, 0 to 1)."""
 
@@ -64,33 +66,46 @@ def examine(
     longest_document: int,
     normalise: Callable[[str], str],
     report: Report,
+    folder: Path | None = None,
 ) -> tuple[list[Spoken], list[Finding]]:
     """What can be used, and what was found about each.
 
     longest_document: positions of an example, which a reference has to find room in, too. normalise: puts
-    figures of a transcript into words, where the model wants that.
+    figures of a transcript into words, where the model wants that. folder: for a file of samples.
     """
     rate, patch_seconds = checkpoint.config.audio_vae_config.sample_rate, checkpoint.config.patch_seconds
     room = longest_document - MARKS - LONGEST_REFERENCE
     checks = Checks(checkpoint.tokenizer, longest_seconds, rate, room, 1 / patch_seconds)
     spoken: list[Spoken] = []
     findings: list[Finding] = []
-    for place, recording in enumerate(recordings):
-        report("examining", place / len(recordings))
-        text = as_read(normalise(recording.text), checkpoint.whole_sentences)
-        try:
-            speech = prepare(*read_audio(recording.audio), rate)
-        except RequestError as error:
-            findings.append(Finding("unreadable", recording.audio.name, str(error)))
-            continue
-        except ValueError as error:
-            findings.append(Finding("silent", recording.audio.name, str(error)))
-            continue
-        found = checks.of_recording(recording, text, speech)
-        findings += found
-        if not any(finding.leaves_out for finding in found):
-            spoken.append(Spoken(recording, text, speech))
-    return spoken, findings
+    with Shelf(folder) as shelf:
+        for place, recording in enumerate(recordings):
+            report("examining", place / len(recordings))
+            text = as_read(normalise(recording.text), checkpoint.whole_sentences)
+            speech = _heard(recording, rate)
+            if isinstance(speech, Finding):
+                findings.append(speech)
+                continue
+            found = checks.of_recording(recording, text, speech)
+            findings += found
+            if not any(finding.leaves_out for finding in found):
+                shelf.put(speech.samples)
+                spoken.append(Spoken(recording, text, replace(speech, samples=_ON_THE_SHELF)))
+        rows = shelf.rows()
+    used = [
+        replace(item, speech=replace(item.speech, samples=samples))
+        for item, samples in zip(spoken, rows, strict=True)
+    ]
+    return used, findings
+
+
+def _heard(recording: Recording, rate: int) -> Speech | Finding:
+    try:
+        return prepare(*read_audio(recording.audio), rate)
+    except RequestError as error:
+        return Finding("unreadable", recording.audio.name, str(error))
+    except ValueError as error:
+        return Finding("silent", recording.audio.name, str(error))
 
 
 def examine_together(spoken: Sequence[Spoken]) -> list[Finding]:

@@ -104,7 +104,7 @@ def _train(
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
     longest = min(longest, LONGEST_SECONDS)
     spoken, findings = examine(
-        recordings, checkpoint, longest, recipe.longest_document, normalise, note.share
+        recordings, checkpoint, longest, recipe.longest_document, normalise, note.share, work
     )
     _tell(findings, note)
     _tell(examine_together(spoken), note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from models.voxcpm.finetuning.checks import Checks, of_all, pitch, summary
 from models.voxcpm.finetuning.corpus import Spoken, encode, examine
 from models.voxcpm.finetuning.dataset import DatasetError, Recording
 from models.voxcpm.finetuning.speech import LEVEL_DB, prepare
+from models.voxcpm.vae.audio_encoding import read_audio
 from tests.models.finetuning.conftest import RATE, WORDS, voiced, write
 
 TEXT = WORDS * 2
@@ -113,6 +115,28 @@ def test_what_is_too_long_with_its_text_is_left_out(checkpoint: Checkpoint, tmp_
     spoken, findings = examine([Recording(file, TEXT)], checkpoint, 8, 256, str, lambda state, share: None)
     assert not spoken and [finding.kind for finding in findings] == ["long"]
     assert "with its text it has" in findings[0].detail
+
+
+def test_samples_wait_in_a_file_as_they_were_heard(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    files = [write(tmp_path / "data", f"{n}", voiced(2 + n / 4, seed=n), TEXT) for n in range(3)]
+    files.append(write(tmp_path / "data", "silence", np.zeros(RATE, np.float32), TEXT))
+    files.append(write(tmp_path / "data", "last", voiced(3, seed=9), TEXT))
+    recordings = [Recording(file, TEXT) for file in files]
+    spoken, findings = examine(
+        recordings, checkpoint, 8, 1000, str, lambda state, share: None, folder := tmp_path / "data"
+    )
+    assert [item.recording.audio.stem for item in spoken] == ["0", "1", "2", "last"]
+    assert [finding.kind for finding in findings] == ["silent"]
+    rate = checkpoint.config.audio_vae_config.sample_rate
+    for item in spoken:
+        assert np.array_equal(item.speech.samples, prepare(*read_audio(item.recording.audio), rate).samples)
+        owner = item.speech.samples
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        assert isinstance(owner, mmap.mmap), "they would be held in memory"
+    assert not [file for file in folder.iterdir() if file.suffix not in (".wav", ".txt")]
+    nothing, _ = examine(recordings[3:4], checkpoint, 8, 1000, str, lambda state, share: None, folder)
+    assert nothing == []
 
 
 def test_what_is_left_out_is_told_first_and_the_rest_is_used(checkpoint: Checkpoint, tmp_path: Path) -> None:
