@@ -1,4 +1,5 @@
-"""The operators' log: who came and went, what was changed and by whom. Never what users say.
+"""The operators' log: who came and went, what was changed and by whom. Never what users say, nor what
+they call their voices: those are named by id, since a name is often a person's and would outlive its voice.
 
 `say` and `quote` append and return. A task writes what is new to the database, a batch at a time, and sheds
 what is old: the last 2,000 lines of at most 30 days are kept. Live listeners hear of a line once it has its

@@ -43,10 +43,10 @@ async def make_adapter(gateway: Gateway, training: Training, files: TrainingFile
         return (await gateway.adapters.create(weights, fields, training.owner, own_id)).id
 
     try:
-        id, name = await _under_a_free_name(training.name, make)
+        id = await _under_a_free_name(training.name, make)
     finally:
         os.close(weights)
-    gateway.operations.log.say("adapter", id, "adapter_added", owner=training.owner, adapter=name)
+    gateway.operations.log.say("adapter", id, "adapter_added", owner=training.owner, adapter=id)
     return id
 
 
@@ -68,10 +68,10 @@ async def make_voice(
         return (await gateway.voices.create(audio, form, training.owner, own_id))[0].id
 
     try:
-        id, name = await _under_a_free_name(training.name, make)
+        id = await _under_a_free_name(training.name, make)
     finally:
         os.close(audio)
-    gateway.operations.log.say("voice", id, "voice_added", owner=training.owner, voice=name)
+    gateway.operations.log.say("voice", id, "voice_added", owner=training.owner, voice=id)
     return id
 
 
@@ -85,13 +85,13 @@ def reference_of(recordings: Sequence[TrainingRecording]) -> TrainingRecording:
     return min(recordings, key=badness)
 
 
-async def _under_a_free_name(name: str, make: Callable[[str], Awaitable[str]]) -> tuple[str, str]:
-    """Id and name of what is made: "Anna", or "Anna 2" where somebody has that name. Raises ApiError."""
+async def _under_a_free_name(name: str, make: Callable[[str], Awaitable[str]]) -> str:
+    """The id of what is made, called "Anna", or "Anna 2" where somebody has that name. Raises ApiError."""
     for number in range(1, _MOST_NAMES):
         suffix = f" {number}" if number > 1 else ""
         tried = name[: _LONGEST_NAME - len(suffix)].rstrip() + suffix
         try:
-            return await make(tried), tried
+            return await make(tried)
         except ApiError as error:
             if error.code != "name_taken":
                 raise

@@ -83,7 +83,7 @@ async def delete_adapter(id: str, request: Request, gateway: GatewayDep) -> dict
 
 
 def _say(gateway: Gateway, adapter: Adapter, saying: str, owner: str) -> None:
-    gateway.operations.log.say("adapter", adapter.id, saying, owner=owner, adapter=adapter.name)
+    gateway.operations.log.say("adapter", adapter.id, saying, owner=owner, adapter=adapter.id)
 
 
 def _viewer(request: Request, gateway: Gateway) -> tuple[str | None, bool]:

@@ -96,7 +96,7 @@ async def try_voice(request: Request, gateway: GatewayDep) -> Response:
 async def add_voice(gateway: Gateway, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
     """A new voice, of which operators hear. Raises ApiError: 409, 422, 503, 507."""
     voice, checks = await gateway.voices.create(file, form, owner)
-    gateway.operations.log.say("voice", voice.id, "voice_added", owner=owner, voice=voice.name)
+    gateway.operations.log.say("voice", voice.id, "voice_added", owner=owner, voice=voice.id)
     return voice, checks
 
 
@@ -118,7 +118,7 @@ async def change_voice(id: str, change: VoiceChange, request: Request, gateway: 
     voice = await gateway.voices.change(voice, change)
     if "consent_by" in change.model_fields_set:
         saying = "consent_withdrawn" if change.consent_by is None else "consent_given"
-        gateway.operations.log.say("voice", voice.id, saying, owner=tenant, voice=voice.name)
+        gateway.operations.log.say("voice", voice.id, saying, owner=tenant, voice=voice.id)
     return describe_all(gateway.pool, voice, tenant)
 
 
@@ -131,9 +131,9 @@ async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[s
 
 async def remove_voice(id: str, request: Request, gateway: Gateway) -> None:
     """A voice of the caller's. Raises ApiError: 401, 403, 404, 503."""
-    voice, tenant = await _own(id, request, gateway)
+    _, tenant = await _own(id, request, gateway)
     await gateway.voices.remove(id)
-    gateway.operations.log.say("voice", id, "voice_deleted", owner=tenant, voice=voice.name)
+    gateway.operations.log.say("voice", id, "voice_deleted", owner=tenant, voice=id)
 
 
 @router.get("/api/voices/{id}/preview", response_class=Response)

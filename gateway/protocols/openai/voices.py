@@ -75,7 +75,7 @@ async def create_consent(request: Request, gateway: GatewayDep) -> dict[str, Any
         owner,
     ):
         row = await gateway.voices.record_consent(file, read_consent_form(fields), owner)
-    gateway.operations.log.say("voice", row.id, "consent_sent", owner=owner, consent=row.name)
+    gateway.operations.log.say("voice", row.id, "consent_sent", owner=owner, consent=row.id)
     return _describe(row)
 
 

@@ -309,11 +309,11 @@ async def test_a_voice_gets_a_name_that_nobody_has() -> None:
     async def make(name: str) -> str:
         if name in taken:
             raise ApiError(409, "name_taken", "taken")
-        return "v_1"
+        return f"v_1 of {name}"
 
-    assert await outcome._under_a_free_name("Anna", make) == ("v_1", "Anna 3")
+    assert await outcome._under_a_free_name("Anna", make) == "v_1 of Anna 3"
     taken |= {"a" * 80}
-    assert await outcome._under_a_free_name("a" * 80, make) == ("v_1", "a" * 78 + " 2")
+    assert await outcome._under_a_free_name("a" * 80, make) == f"v_1 of {'a' * 78} 2"
 
 
 def test_the_reference_is_the_best_recording() -> None:

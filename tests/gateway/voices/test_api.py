@@ -91,6 +91,18 @@ def test_a_voice_with_consent_is_spoken_by_everybody(ann: httpx.Client, bob: htt
     assert [entry["id"] for entry in listed] == ["default", voice["id"]]
 
 
+def test_the_event_log_never_has_the_name_of_a_voice(gateway: GatewayProcess, ann: httpx.Client) -> None:
+    """S14: what was deleted is gone, the name of a person, too."""
+    id = create(ann, "Philippa Longstocking", **CONSENT)["id"]
+    assert ann.patch(f"/api/voices/{id}", json={"consent_by": None}).is_success
+    assert ann.delete(f"/api/voices/{id}").is_success
+    with httpx.Client(base_url=gateway.url, headers={"X-Admin-Token": ADMIN}, trust_env=False) as http:
+        lines = [line for line in http.get("/api/log").json()["events"] if line["subject"] == id]
+    assert [line["saying"] for line in lines] == ["voice_deleted", "consent_withdrawn", "voice_added"]
+    assert lines[0]["message"] == f"key:ann deleted the voice {id}"
+    assert "Longstocking" not in str(lines)
+
+
 def send(http: httpx.Client, path: str, audio: bytes = AUDIO, **fields: str) -> httpx.Response:
     return http.post(path, files={"audio": ("a.webm", audio)}, data=fields)
 
