@@ -6,6 +6,7 @@
 * `dataset.py`: which recordings and transcripts a folder has
 * `checks.py`: what is wrong with them, before a step is made
 * `speech.py`: recordings as the model hears them: trimmed, at one level, as latents
+* `shelf.py`: a file in which their samples wait
 * `corpus.py`: all of them as the batches of training
 * `trainee.py`: what is learnt, an adapter's matrices or all weights
 * `decoder.py`: what the audio VAE's decoder learns beside it
