@@ -27,7 +27,6 @@ _broadcast = TritonSemantic.broadcast_impl_value
 _scalar_constant = TritonSemantic.scalar_constant
 _index = tl.tensor.__getitem__
 _unwrap = tl.core._unwrap_if_constexpr
-_new = object.__new__
 
 Change = tuple[object, str, object, object]
 _known: dict[tuple[int, ...], list[Change]] = {}
@@ -237,30 +236,12 @@ def _quick(of_semantic: str, function: np.ufunc, compares: bool, *flags: bool) -
     return operator
 
 
-_PLAIN = {"fp32", "int32", "int64"}
-"""Elements of these are NumPy's own, and stay what they are among themselves."""
-
-
-def _of_tensors(name: str, function: np.ufunc, turned: bool = False) -> Callable[..., tl.tensor]:
-    whole = getattr(TritonSemantic, name)
-
+def _of_tensors(name: str, turned: bool = False) -> Callable[..., tl.tensor]:
     def operator(self: tl.tensor, other: Any) -> tl.tensor:
-        if other.__class__ is tl.tensor:
-            dtype, left, right = self.dtype, self.type.lengths, other.type.lengths
-            if dtype.name == other.dtype.name and dtype.name in _PLAIN and (left == right or not right):
-                return _tensor(function(self.handle.data, other.handle.data), dtype, self.type)
         operands = (_value(other), self) if turned else (self, _value(other))
-        return whole(interpreter.interpreter_semantic, *operands, True)
+        return getattr(interpreter.interpreter_semantic, name)(*operands, True)
 
     return operator
-
-
-def _tensor(data: np.ndarray, dtype: tl.dtype, type: tl.dtype) -> tl.tensor:
-    handle, made = _new(interpreter.TensorHandle), _new(tl.tensor)
-    handle.data, handle.dtype, handle.attr = data, dtype, {}
-    made.handle, made.type, made.dtype = handle, type, dtype
-    made.numel, made.shape = type.of_tensors if type.lengths else _SCALAR
-    return made
 
 
 _OPERATORS = [  # with what `TritonSemantic` lets its operands be
@@ -288,11 +269,11 @@ def hasten() -> None:
     tl.block_type.with_element_ty = _with_element
     tl.tensor.__init__ = _make_tensor
     tl.tensor.__getitem__ = _with_axes
+    for name in ("add", "sub", "mul"):
+        setattr(tl.tensor, f"__{name}__", _of_tensors(name))
+        setattr(tl.tensor, f"__r{name}__", _of_tensors(name, turned=True))
     for name, *how in _OPERATORS:
         setattr(TritonSemantic, name, _quick(name, *how))
-    for name, function, *_ in _OPERATORS[:3]:
-        setattr(tl.tensor, f"__{name}__", _of_tensors(name, function))
-        setattr(tl.tensor, f"__r{name}__", _of_tensors(name, function, turned=True))
     tl.core._unwrap_if_constexpr = _value
     TritonSemantic.binary_op_type_checking_impl = _operands
     TritonSemantic.broadcast_impl_value = _written_out

@@ -25,7 +25,7 @@ ADAPTERS = {
     "both": decoder_adapter(2, beside=random_adapter(2)),
     "decoder": decoder_adapter(3, rank=20),
 }
-BATCHES = [("decoder", None), ("both", "decoder"), ("decoder", "decoder"), ("steps", "both")]
+BATCHES = [("both", "decoder"), ("decoder", "decoder"), ("steps", "both")]
 
 
 @pytest.fixture
