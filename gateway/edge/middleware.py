@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import URL, Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -60,13 +60,14 @@ def request_id_of(headers: Headers) -> str:
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
-def _without_host(location: str) -> str:
+def _without_host(location: str, scope: Scope) -> str:
     """The redirection of a path with a slash at its end, which names the scheme that we are asked with: a
     proxy before us may have another one, and its client would send its key unencrypted.
     """
-    if not location.startswith(("http://", "https://")):
+    scheme, _, rest = location.partition("://")
+    host, _, path = rest.partition("/")
+    if scheme not in ("http", "https") or host != URL(scope=scope).netloc:
         return location
-    path = location.partition("://")[2].partition("/")[2]
     return "/" + path.lstrip("/")  # two of them would begin a host
 
 
@@ -130,7 +131,7 @@ class EdgeMiddleware:
             await self._open_socket(scope, receive, send)
             return
         limit = self._limit_of(scope["path"])
-        exchange = _Exchange(receive, send, request_id, limit, self._silence_seconds, self._large)
+        exchange = _Exchange(scope, receive, send, request_id, limit, self._silence_seconds, self._large)
         try:
             self._check_head(scope, exchange)
             await self._app(scope, exchange.receive, exchange.send)
@@ -187,6 +188,7 @@ class _Exchange:
         "_limit",
         "_receive",
         "_request_id",
+        "_scope",
         "_send",
         "_silence_seconds",
         "status",
@@ -194,6 +196,7 @@ class _Exchange:
 
     def __init__(
         self,
+        scope: Scope,
         receive: Receive,
         send: Send,
         request_id: str,
@@ -203,6 +206,7 @@ class _Exchange:
     ) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
+        self._scope = scope
         self._receive = receive
         self._send = send
         self._request_id = request_id
@@ -256,5 +260,5 @@ class _Exchange:
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
             if "location" in headers:
-                headers["Location"] = _without_host(headers["location"])
+                headers["Location"] = _without_host(headers["location"], self._scope)
         await self._send(message)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from starlette.responses import StreamingResponse
+from starlette.responses import RedirectResponse, StreamingResponse
 
 from gateway.app import create_app
 from gateway.cli import server_config
@@ -90,6 +90,12 @@ async def test_a_slash_too_many_leads_to_the_path_and_to_no_other_scheme(client:
     for path in ("/v1/audio/speech/", "/v1/audio/speech/?a=http://b/"):
         answer = await client.post(path, headers={"X-Forwarded-Proto": "https"})
         assert (answer.status_code, answer.headers["Location"]) == (307, path.replace("speech/", "speech"))
+
+
+async def test_a_redirection_to_somewhere_else_leads_there(client: httpx.AsyncClient) -> None:
+    elsewhere = "https://docs.example/a?b=http://127.0.0.1/"
+    client._transport.app.add_api_route("/elsewhere", lambda: RedirectResponse(elsewhere))
+    assert (await client.get("/elsewhere")).headers["Location"] == elsewhere
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/docs", "/api/jobs", "/api/sessions/s/audio", "/ready"])
