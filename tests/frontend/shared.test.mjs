@@ -184,8 +184,8 @@ describe("a list that is asked for again", () => {
     const settle = async () => {
       for (let turn = 0; turn < 9; turn += 1) await null;
     };
-    const later = async () => {
-      t.mock.timers.tick(100);
+    const later = async (milliseconds = 100) => {
+      t.mock.timers.tick(milliseconds);
       await settle();
     };
     return { polling, notice, seen, later };
@@ -205,6 +205,16 @@ describe("a list that is asked for again", () => {
     assert.deepEqual([seen, notice.hidden], [[{ open: true }, "away", { open: false }], true]);
     await later();
     assert.equal(seen.length, 3);
+  });
+
+  test("gives up an answer that never comes, and asks anew", async (t) => {
+    const { polling, notice, seen, later } = stage(t, [answer(true), () => new Promise(() => {}), answer(false)]);
+    await polling.load();
+    await later();
+    await later(30_000);
+    assert.deepEqual([seen, notice.hidden], [[{ open: true }, "The gateway does not answer."], false]);
+    await later();
+    assert.deepEqual([seen.length, notice.hidden], [3, true]);
   });
 
   test("tells of it again where somebody has asked for it, and hides no other notice", async (t) => {

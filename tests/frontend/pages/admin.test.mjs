@@ -120,8 +120,8 @@ afterEach(() => {
   feed = gateway = null;
 });
 
-function watch(access, sleep) {
-  feed = new LiveFeed(access, { sleep });
+function watch(access, sleep, how = {}) {
+  feed = new LiveFeed(access, { sleep, ...how });
   const seen = [];
   feed.addEventListener("workers", ({ detail }) => seen.push(detail.workers[0]));
   feed.addEventListener("log", ({ detail }) => seen.push(detail.events[0]));
@@ -152,6 +152,14 @@ describe("LiveFeed", () => {
     assert.ok(!(await until("polled")).includes("logged"));
     gateway.streams = true;
     await until("live");
+  });
+
+  test("tells of a gateway that answers nothing, and asks on", async () => {
+    const silent = { request: () => Promise.reject(new Error("no stream")), requestJson: () => new Promise(() => {}) };
+    const until = watch(silent, shortly, { patience: 5 });
+    await until("offline");
+    silent.requestJson = () => Promise.resolve({ workers: ["polled"] });
+    await until("polled");
   });
 
   test("polls on when a stream breaks", async () => {

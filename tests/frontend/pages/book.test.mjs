@@ -142,6 +142,27 @@ describe("a manuscript", () => {
     assert.deepEqual(texts(book.blocks), ["a typed", "b", "c"]);
   });
 
+  test("an answer that never comes holds up nothing that is saved after it", async () => {
+    const service = new Kept("a");
+    const silent = (_, { signal } = {}) => {
+      const waiting = setInterval(() => null, 1000); // a signal alone keeps no process alive
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))).finally(() => clearInterval(waiting));
+    };
+    const book = new Manuscript(service, service.book(), { patience: 5 });
+    service.get = silent;
+    const asking = assert.rejects(book.refresh(), { name: "TimeoutError" });
+    book.type(book.blocks[0].key, "typed");
+    await Promise.all([asking, book.save()]);
+    assert.deepEqual(texts(service.blocks), ["typed"]);
+    delete service.get;
+    service.setBlocks = (id, version, blocks, options) => silent(id, options);
+    book.type(book.blocks[0].key, "more");
+    await assert.rejects(book.save(), { name: "TimeoutError" });
+    delete service.setBlocks;
+    await book.save();
+    assert.deepEqual(texts(service.blocks), ["more"]);
+  });
+
   test("what is typed while it saves is saved next", async () => {
     const service = new Kept("a");
     const book = new Manuscript(service, service.book());

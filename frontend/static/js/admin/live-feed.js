@@ -6,10 +6,13 @@
  * "polling" | "offline", error?}). The server pushes at least every second, so a stream that is silent for longer
  * than 5 s counts as broken.
  */
+import { within } from "../shared/service/patience.js";
 import { serverEvents } from "./server-events.js";
 
 export const POLL_MS = 2000;
 export const SILENCE_MS = 5000;
+/** A poll that is not answered for so long counts as one that failed. */
+const POLL_SILENCE_MS = 10_000;
 const POLLS_BETWEEN_STREAMS = 5;
 const KINDS = ["workers", "queue"];
 const PUSHED = [...KINDS, "fleet", "log"];
@@ -19,12 +22,14 @@ const sleepMs = (milliseconds) => new Promise((resolve) => setTimeout(resolve, m
 export class LiveFeed extends EventTarget {
   #access;
   #sleep;
+  #patience;
   #mode = null;
   #open = true;
 
   /** @param {import("./access.js").AdminAccess} access */
-  constructor(access, { sleep = sleepMs } = {}) {
+  constructor(access, { sleep = sleepMs, patience = POLL_SILENCE_MS } = {}) {
     super();
+    this.#patience = patience;
     this.#access = access;
     this.#sleep = sleep;
   }
@@ -47,7 +52,8 @@ export class LiveFeed extends EventTarget {
   /** Asks once, now: after a change that the reader made. */
   async poll() {
     try {
-      const answers = await Promise.all(KINDS.map((kind) => this.#access.requestJson(`/api/${kind}`)));
+      const asked = KINDS.map((kind) => this.#access.requestJson(`/api/${kind}`));
+      const answers = await within(this.#patience, Promise.all(asked));
       if (this.#mode !== "live") this.#setMode("polling");
       KINDS.forEach((kind, index) => this.#emit(kind, answers[index]));
     } catch (error) {

@@ -43,8 +43,8 @@ export class Books {
     return this.#json("/api/books", { method: "POST", json: book });
   }
 
-  get(id) {
-    return this.#json(bookPath(id));
+  get(id, options = {}) {
+    return this.#json(bookPath(id), options);
   }
 
   /** @param {{title?: string, voice?: string, language?: string}} changes */

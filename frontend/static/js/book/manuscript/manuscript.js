@@ -15,9 +15,12 @@ const SAVE_MS = 800;
 const REMOVED_MS = 10_000;
 const MOST_MERGES = 4;
 const MOST_UNDO = 50;
+/** What is not answered for so long is given up: it would hold up all that is saved after it. */
+const SILENT_MS = 60_000;
 
 export class Manuscript extends EventTarget {
   #books;
+  #patience;
   #base;
   #line = Promise.resolve();
   #timer = null;
@@ -28,9 +31,10 @@ export class Manuscript extends EventTarget {
   /** The blocks of the service by id, with takes. @type {Map<string, object>} */
   kept = new Map();
 
-  /** @param {import("../../client/books.js").Books} books @param {object} book of GET /api/books/{id} */
-  constructor(books, book) {
+  /** @param {import("../../client/books.js").Books} books @param {object} book of GET /api/books/{id} @param {{patience?: number}} [how] milliseconds */
+  constructor(books, book, { patience = SILENT_MS } = {}) {
     super();
+    this.#patience = patience;
     this.#books = books;
     this.#base = book.blocks;
     this.book = book;
@@ -130,10 +134,10 @@ export class Manuscript extends EventTarget {
     const said = sent.map((block) => this.#toSend(block)).filter(Boolean);
     let book;
     try {
-      book = await this.#books.setBlocks(this.id, this.book.version, said.map(({ fields }) => fields));
+      book = await this.#books.setBlocks(this.id, this.book.version, said.map(({ fields }) => fields), this.#inTime());
     } catch (error) {
       if (error.status !== 409 || tries >= MOST_MERGES) throw error;
-      this.#take(await this.#books.get(this.id));
+      this.#take(await this.#asked());
       return false;
     }
     const ids = new Map(said.map(({ key }, place) => [key, book.blocks[place].id]));
@@ -163,13 +167,21 @@ export class Manuscript extends EventTarget {
 
   /** Asks the service how far it is. @throws {ApiError} */
   refresh() {
-    return this.#next(async () => this.#take(await this.#books.get(this.id)));
+    return this.#next(async () => this.#take(await this.#asked()));
   }
 
   /** Saves, and then does something that is answered with the book. @param {(books: object, id: string) => Promise<object | void>} work */
   async act(work) {
     await this.save();
-    await this.#next(async () => this.#take((await work(this.#books, this.id)) ?? (await this.#books.get(this.id))));
+    await this.#next(async () => this.#take((await work(this.#books, this.id)) ?? (await this.#asked())));
+  }
+
+  #asked() {
+    return this.#books.get(this.id, this.#inTime());
+  }
+
+  #inTime() {
+    return { signal: AbortSignal.timeout(this.#patience) };
   }
 
   /** Title, voice or language. */

@@ -7,6 +7,7 @@
 import { h } from "../page/dom.js";
 import { takeEarly } from "./early-answers.js";
 import { fleet, forgetConfig } from "./fleet.js";
+import { within } from "./patience.js";
 import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 
 const INTERVAL_MS = 5000;
@@ -51,7 +52,7 @@ export class FleetStatus extends EventTarget {
 
   async #ask() {
     try {
-      this.#show(...(await Promise.race([state(), silence(SILENT_MS)])));
+      this.#show(...(await within(SILENT_MS, state())));
     } catch {
       this.#show("down");
     }
@@ -75,10 +76,6 @@ export class FleetStatus extends EventTarget {
 async function state() {
   const { ok } = await (takeEarly("/ready") ?? fetch("/ready"));
   return ok ? ["ready"] : ["waiting", (await fleet.config()).loading];
-}
-
-function silence(milliseconds) {
-  return new Promise((_, reject) => setTimeout(reject, milliseconds));
 }
 
 function stageName(stage) {

@@ -5,6 +5,11 @@
  *   const polling = new Polling({ ask: () => fleet.jobs(), show: ({ jobs }) => this.#draw(jobs), notice, fail, milliseconds: 3000 });
  *   await polling.load();
  */
+import { within } from "./patience.js";
+
+/** After so long an answer counts as one that does not come, and is asked for anew. */
+const SILENT_MS = 30_000;
+
 export class Polling {
   #given;
   #timer = null;
@@ -30,7 +35,7 @@ export class Polling {
     const turn = (this.#turn += 1);
     clearTimeout(this.#timer);
     try {
-      const answer = await ask();
+      const answer = await within(SILENT_MS, ask());
       if (turn !== this.#turn) return;
       this.#goesOn = show(answer);
       this.#settle();
