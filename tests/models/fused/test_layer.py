@@ -23,6 +23,7 @@ from models.transformer.stack import DOWN, GATE_UP, OUTPUT, QKV, Transformer, bi
 from models.voxcpm.config import RopeScaling, TransformerConfig
 
 ANY = range(1 << 20)
+LAYERS = 2  # one with another behind it, and one that keeps rows
 Limits = tuple[int, tuple[range, ...]]
 
 
@@ -45,7 +46,7 @@ def _stacks(
     config = TransformerConfig(
         hidden_size=48,
         intermediate_size=intermediate_size,
-        num_hidden_layers=3,
+        num_hidden_layers=LAYERS,
         num_attention_heads=heads,
         num_key_value_heads=kv_heads,
         max_position_embeddings=1024,
@@ -121,7 +122,7 @@ class _Deltas:
     ) -> None:
         self.products = frozenset(products)
         places, at = {}, 0
-        for key in itertools.product(range(3), products):
+        for key in itertools.product(range(LAYERS), products):
             parts, size = self.parts[key[1]], self.sizes[key[1]]
             up = at + len(parts) * rank * size
             places[key] = LowRankPlace(at, up, size, parts)
@@ -184,7 +185,7 @@ def test_another_attention_gets_rotated_queries_and_keys(limits: Limits, keep: s
 
     expected = plain(x, rope, attention, keep)
     torch.testing.assert_close(fused(x, rope, attention, keep), expected, atol=1e-5, rtol=1e-5)
-    for (layer, *theirs), (fused_layer, *ours) in zip(seen[:3], seen[3:], strict=True):
+    for (layer, *theirs), (fused_layer, *ours) in zip(seen[:LAYERS], seen[LAYERS:], strict=True):
         assert layer == fused_layer
         for part, fused_part in zip(theirs, ours, strict=True):
             torch.testing.assert_close(fused_part, part, atol=1e-5, rtol=1e-5)
