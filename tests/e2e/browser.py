@@ -22,6 +22,7 @@ ARGUMENTS = [
     f"--host-resolver-rules=MAP {INSECURE_HOST} 127.0.0.1",
 ]
 expect.set_options(timeout=20_000)  # of what never comes; busy computers draw late
+_ENOUGH_BYTES = 1 << 30
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 _NOTE_VIOLATIONS = """
@@ -29,6 +30,19 @@ document.addEventListener("securitypolicyviolation", ({ violatedDirective, block
   console.error(`security policy violated: ${violatedDirective} ${blockedURI}`);
 });
 """
+_FEW_FRAMES = """{
+  const next = requestAnimationFrame, never = cancelAnimationFrame, due = new Map();
+  window.requestAnimationFrame = (draw) => {
+    const id = setTimeout(() => due.set(id, next((time) => due.delete(id) && draw(time))), 90);
+    return id;
+  };
+  window.cancelAnimationFrame = (id) => {
+    clearTimeout(id);
+    never(due.get(id));
+  };
+}"""
+"""Scripts draw ten frames a second, as on a busy computer; a page that plays takes far more with sixty, which
+it draws in Firefox (`test_firefox.py`)."""
 
 
 def fake_microphone(recording: Path) -> list[str]:
@@ -38,6 +52,14 @@ def fake_microphone(recording: Path) -> list[str]:
         "--use-fake-ui-for-media-stream",
         f"--use-file-for-fake-audio-capture={recording}",
     ]
+
+
+def _of_small_computers() -> list[str]:
+    """What playwright asks for in containers with little shared memory: files of the disk in its place, which
+    take an eighth of the processor time of a page. Not where there is enough."""
+    place = Path("/dev/shm")
+    enough = place.is_dir() and shutil.disk_usage(place).free >= _ENOUGH_BYTES
+    return ["--disable-dev-shm-usage"] if enough else []
 
 
 @contextlib.contextmanager
@@ -50,7 +72,9 @@ def chromium(*arguments: str, shell: bool = False) -> Iterator[Browser]:
     names = (["chromium-headless-shell"] if shell else []) + ["chromium", "chromium-browser"]
     path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=[*ARGUMENTS, *arguments], ignore_default_args=_of_small_computers()
+        )
         try:
             yield browser
         finally:
@@ -72,6 +96,7 @@ class WatchedPage:
     def watch(self) -> None:
         """Note complaints from now on."""
         self.page.add_init_script(_NOTE_VIOLATIONS)
+        self.page.add_init_script(_FEW_FRAMES)
         self.page.on("console", self._note_console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
         self.page.on("dialog", self._note_dialog)

@@ -65,7 +65,9 @@ export class GraphsSection extends Section {
   constructor(page) {
     super("graphs", "", page);
     const ranges = [...byId("graphs-range").elements];
-    const chosen = ranges.find(({ checked }) => checked) ?? ranges.find(({ value }) => value === local.getItem(KEY)) ?? ranges[0];
+    const early = ranges.find(({ checked }) => checked); // chosen while this was being loaded
+    if (early) local.setItem(KEY, early.value);
+    const chosen = early ?? ranges.find(({ value }) => value === local.getItem(KEY)) ?? ranges[0];
     chosen.checked = true;
     this.#choose(chosen.value);
     for (const range of ranges) range.addEventListener("change", () => this.#change(range.value));
