@@ -18,6 +18,11 @@ const browser = await puppeteer.launch({
     "media.autoplay.blocking_policy": 0,
     "media.navigator.permission.disabled": true,
     "media.navigator.streams.fake": true,
+    // No more processes than these pages need.
+    "dom.ipc.processPrelaunch.enabled": false,
+    "browser.newtab.preload": false,
+    "dom.ipc.processCount": 1,
+    "dom.ipc.processCount.webIsolated": 1,
   },
 });
 
