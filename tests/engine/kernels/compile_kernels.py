@@ -67,14 +67,13 @@ def main() -> None:
     compile_kernel(
         rotary_kernel, {"HEADS": 18, "QUERIES": 16, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64}
     )
-    for length, first, kept, block, tiles in (
-        (11, 0, 11, 16, 8),
-        (11, 0, 11, 16, 2),
-        (11, 7, 4, 4, 2),
-        (5, 0, 5, 8, 4),
-        (5, 0, 1, 1, 1),
+    for length, first, kept, block, tiles, of_programs in (
+        (11, 0, 11, 16, 8, (1, 2, 8)),
+        (11, 7, 4, 4, 2, (1, 2)),
+        (5, 0, 5, 8, 4, (1, 4)),
+        (5, 0, 1, 1, 1, (1,)),
     ):
-        for per_program in {1, tiles}:
+        for per_program in of_programs:
             parts = {"PARTS": tiles // per_program, "TILES": per_program, "BLOCK_Q": block}
             row = {"LENGTH": length, "FIRST": first, "KEPT": kept, **parts}
             compile_kernel(row_attention_kernel, {**ROWS, **row, **NO_DOWN}, num_warps=1)
