@@ -51,6 +51,22 @@ def test_a_book_that_is_deleted_while_it_is_open_leads_to_the_others(
     page.wait_for_url("**/book")
 
 
+def test_before_a_book_is_there_nothing_is_offered_of_it(watched: WatchedPage, fleet: Server) -> None:
+    with missing(watched):
+        watched.page.goto(f"{fleet.url}/book/b_AAAAAAAAAAAAAAAAAAAAAA")
+    expect(watched.page.locator("#problem")).to_be_visible()
+    expect(watched.page.locator("#cast")).to_be_disabled()
+
+
+def test_a_title_that_is_emptied_is_there_again(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Once.')}")
+    expect(page.locator("#cast")).to_be_enabled()
+    title = page.locator("#title")
+    title.fill(" ")
+    title.press("Tab")
+    expect(title).to_have_value("The Walk")
+
+
 def test_a_pronunciation_is_typed_on_while_takes_are_made(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/book/{new_book(fleet, 'Once.')}")
     page.get_by_role("button", name="Voice, pause and takes").click()

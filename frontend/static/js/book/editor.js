@@ -83,7 +83,7 @@ class Editor {
     reader.addEventListener("move", ({ detail }) => detail.playing && this.#voices.hush());
     document.addEventListener("click", ({ target }) => target.closest?.(".voice-preview") && reader.pause());
     reader.addEventListener("problem", ({ detail }) => this.#fail(detail));
-    byId("title").addEventListener("change", ({ target }) => target.value.trim() && this.#do(() => book.update({ title: target.value.trim() })));
+    byId("title").addEventListener("change", ({ target }) => this.#name(target));
     byId("voice").addEventListener("change", ({ target }) => this.#do(() => book.update({ voice: target.value })));
     byId("make").addEventListener("click", () => (this.head.busy ? this.#do(() => book.act((books, id) => books.stop(id))) : this.#make()));
     byId("hear").addEventListener("click", () => this.#hear(list.open ?? book.blocks[0]?.key));
@@ -249,6 +249,12 @@ class Editor {
   }
 
   // -------------------------------------------------------------------------------------------------- changing
+
+  #name(field) {
+    const title = field.value.trim();
+    if (title) this.#do(() => this.book.update({ title }));
+    else field.value = this.book.book.title; // a book has one
+  }
 
   /** @param {string} key of the message @param {Set<string>} keys of the blocks that were changed */
   #offerUndo(key, keys) {

@@ -18,7 +18,7 @@ export class Head {
     this.#voice = new VoiceMenu(voices, { id: "voice", "data-i18n-label": "book.voice" });
     byId("voice-place").append(this.#voice.element);
     byId("cast").prepend(icon("speaker"));
-    for (const id of ["hear", "export", "make"]) byId(id).disabled = false;
+    for (const id of ["hear", "export", "make", "cast"]) byId(id).disabled = false;
   }
 
   /** How many blocks lack a take of what they say. */
