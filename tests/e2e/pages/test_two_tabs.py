@@ -95,6 +95,24 @@ def test_a_word_that_another_tab_forgot_leaves_the_list(watched: WatchedPage, fl
     expect(page.locator("#lexicon-entries")).to_have_text("No words yet.")
 
 
+def test_what_another_tab_changed_of_a_voice_is_not_written_over(
+    page: Page, fleet: Server, tmp_path: Path
+) -> None:
+    files = {"audio": ("voice.wav", write_voice(tmp_path / "voice.wav").read_bytes())}
+    data = {"name": "Bert", "description": "old", "transcript": "Once."}
+    made = httpx.post(f"{fleet.url}/api/voices", data=data, files=files, timeout=60)
+    voice = f"{fleet.url}/api/voices/{made.raise_for_status().json()['id']}"
+    page.goto(fleet.url)
+    page.get_by_role("button", name="Edit Bert").click()
+    expect(page.locator("#voice-transcript")).to_have_value("Once.")
+    httpx.patch(voice, json={"name": "Berta", "description": "new"}).raise_for_status()
+    page.locator("#voice-transcript").fill("")
+    page.locator("#voice-name").press("Enter")
+    expect(page.get_by_role("button", name="Edit Berta")).to_be_visible()
+    now = httpx.get(voice).json()
+    assert (now["name"], now["description"], now["has_transcript"]) == ("Berta", "new", False)
+
+
 def test_a_voice_that_another_tab_deleted_leaves_the_list(
     watched: WatchedPage, fleet: Server, tmp_path: Path
 ) -> None:

@@ -24,6 +24,8 @@ export class VoiceFields {
   #given = h("p", { class: "quiet" });
   #parameters = {};
   #suggested = "";
+  /** What they were filled with. */
+  #filled = {};
 
   constructor() {
     const { consent, consent_by: by, parameters } = this.#inputs;
@@ -62,6 +64,7 @@ export class VoiceFields {
     this.#suggested = "";
     this.#parameters = parameters;
     this.#parametersRow.hidden = Object.keys(parameters).length === 0;
+    this.#filled = this.#told;
     this.point(null);
   }
 
@@ -137,11 +140,17 @@ export class VoiceFields {
     return this.values;
   }
 
-  /** As PATCH wants it: what is empty is nothing. */
+  /** As PATCH wants it, what is empty being nothing: what was changed here. Another tab may have changed the rest. */
   get forChange() {
-    const { language, transcript, ...values } = this.values;
     const withdrawn = this.#inputs.withdraw.checked ? { consent_by: null, consent_statement: null } : {};
-    return { ...values, language: language || null, transcript: transcript || null, ...withdrawn };
+    const changed = Object.entries(this.#told).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(this.#filled[name]));
+    const changes = { ...Object.fromEntries(changed), ...withdrawn };
+    return Object.keys(changes).length > 0 ? changes : { name: this.values.name };
+  }
+
+  get #told() {
+    const { language, transcript, ...values } = this.values;
+    return { ...values, language: language || null, transcript: transcript || null };
   }
 
   /** Whether a parameter of the API is a field here. */
