@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(folder: Path) -> Iterator[Browser]:
-    with chromium(*fake_microphone(folder / "1.wav")) as launched:
+    with chromium(*fake_microphone(folder / "1.wav"), shell=True) as launched:
         yield launched
 
 

@@ -20,7 +20,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def browser(recording: Path) -> Iterator[Browser]:
-    with chromium(*fake_microphone(recording)) as launched:
+    with chromium(*fake_microphone(recording), shell=True) as launched:
         yield launched
 
 

@@ -272,21 +272,3 @@ def test_what_is_missing_is_said_before_anything_is_sent(browser: Browser, fleet
         page.click("#voice-save")
         expect(page.locator("#voice-sheet [role=alert]")).to_contain_text("Record something")
         assert watched.complaints == []
-
-
-def test_the_sound_comes_out_where_it_is_told_to(browser: Browser, fleet: Server) -> None:
-    with watched_page(browser, viewport=DESKTOP) as watched:
-        page = watched.page
-        page.goto(fleet.url)
-        page.evaluate(
-            "navigator.mediaDevices.getUserMedia({ audio: true })"
-        )  # devices have names from now on
-        page.reload()
-        page.locator("#output").select_option(index=1)
-        page.fill("#text", "Over there.")
-        page.click("#generate")
-        expect_state(page, "done")
-        expect_player(page, "ended")
-        assert watched.complaints == []
-        page.reload()
-        expect(page.locator("#output")).not_to_have_value("")
