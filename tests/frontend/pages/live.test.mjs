@@ -135,6 +135,15 @@ describe("Script", () => {
     assert.equal(at(1.7), 2);
   });
 
+  test("all of an utterance was heard at its end, though its last word ends later, by rounding", () => {
+    const made = script("One.");
+    made.utterance({ index: 0, start: 0, end: 4, first_sample: 100 });
+    made.timed({ index: 0, words: [{ start: 0, end: 4, start_seconds: 0.007, end_seconds: 0.108 }] });
+    made.done({ index: 0, last_sample: 1619 }); // 0.10793 s
+    assert.ok(made.characterAt(1618) < 4);
+    assert.equal(made.characterAt(1619), 4);
+  });
+
   test("an utterance that is longer than guessed is stretched by what has come", () => {
     const made = script("abcdefghij");
     made.utterance({ index: 0, start: 0, end: 10, first_sample: 0 });

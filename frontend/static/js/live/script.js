@@ -117,7 +117,8 @@ export class Script {
     let heard = 0;
     for (const utterance of this.#utterances.values()) {
       if (sample <= utterance.first_sample) break;
-      heard = Math.min(utterance.cut ?? utterance.end, this.#characterIn(utterance, sample));
+      const over = utterance.end_sample !== null && sample >= utterance.end_sample; // words may end later, by rounding
+      heard = Math.min(utterance.cut ?? utterance.end, over ? utterance.end : this.#characterIn(utterance, sample));
     }
     return heard;
   }
