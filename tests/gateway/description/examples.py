@@ -68,7 +68,7 @@ class Runner:
         if operation.name == "POST /api/jobs/{id}/cancel":
             self.known["long_job"] = await start_long_job(self.http)
         if operation.path == "/api/trainings/{id}/samples/{sample}":
-            speak_a_sample(self.gateway, self.known["training"])
+            await speak_a_sample(self.gateway, self.known["training"])
         if operation.name == "POST /api/adapters":
             async with an_adapting_worker(self.http):
                 return await self._run(operation)
@@ -293,9 +293,14 @@ async def spoken_at_length(gateway: GatewayProcess, http: httpx.AsyncClient) -> 
             reading.cancel()
 
 
-def speak_a_sample(gateway: GatewayProcess, training_id: str) -> None:
-    """As a training's process does after a while."""
+async def speak_a_sample(gateway: GatewayProcess, training_id: str) -> None:
+    """As a training's process does after a while: what a run before it learnt is gone by then."""
     files = TrainingFiles(Path(gateway.settings["data_dir"]) / "trainings", training_id)
+
+    async def begun() -> bool | None:
+        return (files.folder / "train.jsonl").is_file() or None
+
+    await eventually(begun, "the training's process begins")
     (files.learnt / "samples").mkdir(parents=True, exist_ok=True)
     (files.learnt / "samples" / "1.wav").write_bytes(wav(speech(1.0)))
 
