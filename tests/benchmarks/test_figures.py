@@ -328,3 +328,13 @@ def test_spare_rows_are_taken_where_they_were_seen_to_pay() -> None:
         assert row.get("told_us", 0.0) < row["own_us"], row
     for row in found["layers"]:
         assert row["now_us"] < 1.02 * min(row["own_us"], row["halves_us"]), row
+
+
+def test_the_document_tells_the_steps_with_rows_to_spare() -> None:
+    steps = {row["streams"]: row for row in results("gpu_spare_rows_steps")["steps"]}
+    told = (ROOT / "docs" / "numbers.md").read_text().splitlines()
+    (head,) = [line for line in told if line.startswith("| streams | 32 | 48 |")]
+    streams = [int(cell) for cell in head.strip("| ").split(" | ")[1:]]
+    for name, kind in (("without rows to spare", "without_ms"), ("with them", "with_ms")):
+        cells = [f"{min(steps[count][kind]):.2f} ms" for count in streams]
+        assert f"| {name} | {' | '.join(cells)} |" in told

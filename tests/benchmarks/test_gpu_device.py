@@ -20,6 +20,8 @@ COMMANDS = [
     "gpu.kernels.halves",
     "gpu.kernels --device cuda:0",
     "gpu.kernels.linear",
+    "gpu.kernels.spare_rows",
+    "gpu.spare_rows",
     "gpu.kernels.vae",
 ]
 

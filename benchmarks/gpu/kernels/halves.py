@@ -3,7 +3,7 @@
     python3 -m benchmarks.gpu.kernels.halves [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, and for which numbers of rows halves are
-taken (`engine.kernels.linear.halved_linear.PAYING_ROWS`).
+taken (`engine.kernels.linear.halved_linear.PAYING_ROWS`). Whole products have rows to spare (`spare_rows`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack, seconds
@@ -64,26 +66,31 @@ def compare(shape: Stack) -> list[dict[str, Any]]:
         x = torch.randn(-(-count // LENGTH), LENGTH, shape.hidden, device=DEVICE, dtype=torch.bfloat16)
         row: dict[str, Any] = {"stack": shape.name, "rows": x[..., 0].numel()}
         for name, stack in stacks.items():
-            taken = seconds(lambda stack=stack, x=x: stack(x, None, bidirectional_attention))
-            row[f"{name}_us"] = round(1e6 * taken / shape.layers, 2)
+            row[f"{name}_us"] = layer_us(stack, x)
         row["taken"] = "halves" if any(row["rows"] in pay for pay in paying) else "whole"
         print(json.dumps(row), flush=True)
         rows.append(row)
     return rows
 
 
+def layer_us(stack: Transformer, x: Tensor) -> float:
+    """Microseconds of a layer for x [rows, LENGTH, hidden]."""
+    return round(1e6 * seconds(lambda: stack(x, None, bidirectional_attention)) / len(stack.layers), 2)
+
+
 @torch.inference_mode()
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def report(description: str, parts: Mapping[str, Callable[[], Any]]) -> None:
+    """The command of a benchmark that prints what each part measures, and keeps it."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
-    arguments = parser.parse_args()
+    output = parser.parse_args().output
     device_of()
-    rows = [row for shape in (DIT, LM) for row in compare(shape)]
-    if arguments.output:
-        report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "layers": rows}
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(report, indent=1) + "\n")
+    found = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    found |= {name: part() for name, part in parts.items()}
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, {"layers": lambda: [row for shape in (DIT, LM) for row in compare(shape)]})

@@ -4,29 +4,27 @@
 
 For products of VoxCPM2's DiT and the rows of its steps: microseconds of a product of just these rows, of as
 many as `engine.kernels.linear.spare_rows` takes, and of the fastest of up to 104 more. Then microseconds of a
-layer, attention included: without spare rows, in two halves of K without them, and as it is.
+layer, attention included: without spare rows, in two halves of K without them, and as it is. What comes of it
+for whole steps `benchmarks.gpu.spare_rows` measures.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.halves import ALWAYS, LENGTH, stack_of
+from benchmarks.gpu.kernels.halves import ALWAYS, LENGTH, layer_us, report, stack_of
 from benchmarks.gpu.kernels.linear_chain import DIT, seconds
-from engine.kernels.linear import spare_rows
+from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS
 from models.transformer.fused import fuse_layers
-from models.transformer.stack import Transformer, bidirectional_attention
 
 STREAMS = (*range(24, 32, 4), *range(32, 128, 8), *range(128, 257, 16))
 ROWS = tuple(2 * LENGTH * streams for streams in STREAMS)
@@ -34,6 +32,8 @@ MOST, STEP = 104, 8
 """Rows to spare that are tried, and between two tries."""
 ADDED = 1024
 """Outputs of the products that are added to what is there."""
+HALVED_OTHERWISE = (704, 1408)
+"""Rows whose two products that are added would be in halves of K if there were none to spare."""
 WEIGHTS, PRODUCTS = 12, 24
 DEVICE = "cuda"
 
@@ -82,45 +82,27 @@ def layers() -> list[dict[str, Any]]:
     fuse_layers(now, few_rows=0)
     for rows in ROWS:
         x = torch.randn(rows // LENGTH, LENGTH, DIT.hidden, device=DEVICE, dtype=torch.bfloat16)
-        row: dict[str, Any] = {"rows": rows}
-        row["now_us"] = layer_us(now, x)
-        with_none(lambda x=x, row=row: row.update(own_us=layer_us(whole, x), halves_us=layer_us(halved, x)))
+        row = {"rows": rows, "now_us": layer_us(now, x)}
+        with none_to_spare():
+            row |= {"own_us": layer_us(whole, x), "halves_us": layer_us(halved, x)}
         print(json.dumps(row), flush=True)
         found.append(row)
     return found
 
 
-def layer_us(stack: Transformer, x: Tensor) -> float:
-    return round(1e6 * seconds(lambda: stack(x, None, bidirectional_attention)) / DIT.layers, 2)
-
-
-def with_none(run: Callable[[], None]) -> None:
-    """Run it with no rows to spare."""
-    told = copy.deepcopy(FASTER_ROWS)
+@contextmanager
+def none_to_spare() -> Iterator[None]:
+    """No products of more rows than there are; of those for which that pays, two are in halves of K then."""
+    told, halved = copy.deepcopy(FASTER_ROWS), PAYING_ROWS[ADDED]
     for rows in FASTER_ROWS.values():
         rows.clear()
+    PAYING_ROWS[ADDED] = (*halved, *(range(rows, rows + 1) for rows in HALVED_OTHERWISE))
     try:
-        run()
+        yield
     finally:
-        spare_rows.FASTER_ROWS.update(told)
-
-
-@torch.inference_mode()
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="where the results go, as JSON")
-    arguments = parser.parse_args()
-    device_of()
-    report = {
-        "device": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "products": products(),
-        "layers": layers(),
-    }
-    if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(report, indent=1) + "\n")
+        FASTER_ROWS.update(told)
+        PAYING_ROWS[ADDED] = halved
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, {"products": products, "layers": layers})

@@ -18,9 +18,9 @@ PAYING_ROWS: dict[int, tuple[range, ...]] = {
     4096: (range(65, 257),),
 }
 """Numbers of rows for which it was seen to pay, by the outputs of a layer. On an H200 a DiT layer of VoxCPM2,
-of 1,024 outputs, takes 36.7 us instead of 39.5 with 176 rows and 45.0 instead of 46.8 with 352, but 34.3
-instead of 33.2 with 66. From 704 rows on some to spare pay better (`spare_rows`). A layer of its language
-model, of 2,048, takes 50.3 instead of 52.0 with 66 rows and 126.1 instead of 135.9 with 704
+of 1,024 outputs, takes 37.0 us instead of 39.8 with 176 rows and 45.0 instead of 47.2 with 352, but 34.4
+instead of 33.4 with 66. From 704 rows on some to spare pay better (`spare_rows`). A layer of its language
+model, of 2,048, takes 50.8 instead of 52.2 with 66 rows and 127.9 instead of 136.7 with 704
 (`benchmarks/results/gpu_halves.json`). In a layer of Qwen3-8B, of 4,096, both such products and the norms
 behind them take 47.7 us instead of 46.8 with 64 rows, 46.0 instead of 47.7 with 72, 49.0 instead of 51.4 with
 128, 54.1 instead of 74.2 with 192 and 62.8 instead of 65.5 with 256."""

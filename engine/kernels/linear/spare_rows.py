@@ -29,8 +29,8 @@ FASTER_ROWS: dict[tuple[int, int], dict[int, int]] = {
 }
 """By outputs and inputs of a layer: rows, and how many are faster. Rows are those of steps of VoxCPM's DiT,
 22 of a stream. `python -m benchmarks.gpu.kernels.spare_rows` looks for them, here with torch 2.11 on H200s
-(`benchmarks/results/gpu_spare_rows.json`): a layer takes 97 us instead of 104 with 1,408 rows and 115 instead
-of 124 with 1,760, and steps of 48 to 96 streams take 2 to 3.5 % less."""
+(`benchmarks/results/gpu_spare_rows.json`): a layer takes 98 us instead of 105 with 1,408 rows and 113 instead
+of 124 with 1,760. Steps of 48 to 96 streams take 2 to 3.5 % less (`gpu_spare_rows_steps.json`)."""
 
 
 def faster_rows(num_rows: int, weight: Tensor) -> int:
