@@ -120,11 +120,12 @@ def test_a_voice_that_another_tab_deleted_leaves_the_list(
     recording = write_voice(tmp_path / "voice.wav").read_bytes()
     files = {"audio": ("voice.wav", recording)}
     made = httpx.post(f"{fleet.url}/api/voices", data={"name": "Anna"}, files=files, timeout=60)
+    voice = f"{fleet.url}/api/voices/{made.raise_for_status().json()['id']}"
     page.goto(fleet.url)
     page.get_by_role("button", name="Edit Anna").click()
     name = page.locator("#voice-name")
     expect(name).to_have_value("Anna")
-    httpx.delete(f"{fleet.url}/api/voices/{made.raise_for_status().json()['id']}").raise_for_status()
+    httpx.delete(voice).raise_for_status()
     with missing(watched):
         name.press("Enter")
     expect(page.locator("#voice-sheet")).to_contain_text("not there any more")
