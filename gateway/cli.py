@@ -24,8 +24,9 @@ from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.database import DatabaseError
 from gateway.edge.certificate import followed
-from gateway.edge.connections import http_protocol, websocket_protocol
-from gateway.edge.crowd import Crowd, raise_descriptor_limit
+from gateway.edge.connections.crowd import Crowd, raise_descriptor_limit
+from gateway.edge.connections.http import http_protocol
+from gateway.edge.connections.websocket import websocket_protocol
 from gateway.edge.unfinished import UnfinishedFilter
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging

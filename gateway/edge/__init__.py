@@ -1,13 +1,9 @@
 """What the edge does to every connection.
 
 addresses.py    addresses of clients
-connections.py  deadlines and limits that only a connection's protocol can keep
-pipelining.py   requests that come before their client has its answer
-refusals.py     what the server itself answers: 400 for what is no HTTP, 414
+connections/    deadlines and limits that only a connection's protocol can keep
 unfinished.py   answers that are cut, so that nobody takes them for the whole
-keepalive.py    clients that are gone without a word
 certificate.py  the certificate that is shown, also after it was renewed
-crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to
 memory.py       what all clients together may have in memory of what they send
 middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics of each HTTP request

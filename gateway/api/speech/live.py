@@ -15,7 +15,7 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
-from gateway.edge.connections import LIVE_PATH
+from gateway.edge.connections.websocket import LIVE_PATH
 from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import (

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from gateway.cli import server_config
-from gateway.edge.refusals import LONGEST_URL
+from gateway.edge.connections.refusals import LONGEST_URL
 from gateway.settings import load_settings
 from tests.gateway.edge.test_send_at_once import Server
 

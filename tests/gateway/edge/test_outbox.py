@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.edge.connections import MessageRate
+from gateway.edge.connections.websocket import MessageRate
 from gateway.edge.outbox import Outbox
 from gateway.errors import ApiError
 from gateway.streams.interruption import Interruption

@@ -23,7 +23,8 @@ from gateway.api.speech.stream import StreamSession
 from gateway.api.transfer.client_socket import ClientSocket
 from gateway.app import create_app
 from gateway.cli import server_config
-from gateway.edge.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
+from gateway.edge.connections.http import BoundedHttpProtocol
+from gateway.edge.connections.websocket import BoundedWebSocketProtocol
 from gateway.settings import load_settings
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.streams.clip.clip import Clip

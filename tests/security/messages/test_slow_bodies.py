@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from gateway.edge.crowd import Crowd
+from gateway.edge.connections.crowd import Crowd
 from gateway.settings import load_settings
 from tests.forks import REPOSITORY
 from tests.gateway.processes import GatewayProcess, StartFleet, check_error
@@ -180,7 +180,7 @@ async def test_the_descriptors_of_the_process_bound_its_connections() -> None:
 
 def test_a_gateway_raises_its_soft_limit_of_open_files() -> None:
     program = (
-        "import resource; from gateway.edge.crowd import raise_descriptor_limit as more;"
+        "import resource; from gateway.edge.connections.crowd import raise_descriptor_limit as more;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 900));"
         "assert more() == 900 == resource.getrlimit(resource.RLIMIT_NOFILE)[0]; assert more() == 900"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.edge.pipelining import PipeliningProtocol
+from gateway.edge.connections.pipelining import PipeliningProtocol
 from gateway.errors import ApiError
 
 LONGEST_URL = (1 << 16) - 1
