@@ -1,6 +1,6 @@
 """What outlives the process: voices, adapters, lexicons, sessions, jobs, trainings, changed settings.
 
-tables.py        the tables; each change has a migration in migrations/versions/
+tables/          the tables; each change has a migration in migrations/versions/
 connection.py    SQLite in the data folder, or PostgreSQL by URL
 transactions.py  those that read, decide and then write
 named_rows.py    rows with an owner and a name, such as voices

@@ -6,7 +6,7 @@
         rows.add(Voice(...))
     await database.close()
 
-Tables are in `gateway/database/tables.py`, their migrations beside it.
+Tables are in `gateway/database/tables/`, their migrations beside it.
 """
 
 from __future__ import annotations
