@@ -18,6 +18,7 @@ _CODECS: dict[str, tuple[str, str, int]] = {
     "ogg": ("ogg", "libopus", 48_000),
     "webm": ("webm", "libopus", 48_000),
     "m4a": ("ipod", "aac", 44_100),
+    "alac": ("ipod", "alac", 44_100),
     "aac": ("adts", "aac", 44_100),
     "aiff": ("aiff", "pcm_s16be", 0),
 }

@@ -5,8 +5,9 @@
 The first argument is the folder of a module `reader`, the second how many seconds of processor time it may
 take, the others are the reader's. It has two functions: `rehearse()` uses once what reading will use, and
 `read(file, *arguments)` gives facts and bytes. Standard output is the facts as one line of JSON, then the
-bytes; or `{"refused": CODE}`. The rehearsal comes before anything is read; then the process gives up all that
-it does not need any more (`sandbox.py`), and only then it looks at its input.
+bytes; or `{"refused": CODE}`, with what was `found` where that is known. The rehearsal comes
+before anything is read; then the process gives up all that it does not need any more (`sandbox.py`), and only
+then it looks at its input.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def main(folder: str, processor_seconds: str, *arguments: str) -> int:
     try:
         facts, content = reader.read(upload, *arguments)
     except Refusal as refusal:
-        facts, content = {"refused": str(refusal)}, b""
+        facts, content = {"refused": refusal.code}, b""
+        if refusal.found:
+            facts["found"] = refusal.found
     except Exception:  # whatever a damaged file leads to
         facts, content = _UNREADABLE, b""
     output = sys.stdout.buffer

@@ -23,12 +23,33 @@ _HEAD_BYTES = 1024
 _HIGHEST_RATE = 48_000
 READER = Path(__file__).with_name("decoder")
 
+_TAKEN = "wav (of PCM), flac, aiff, mp3, aac, m4a, ogg or webm"
 _REFUSALS = {
-    "audio_format": "the file is none of wav, flac, aiff, mp3, aac, m4a, ogg or webm: send one of these",
+    "audio_format": f"the file is none of {_TAKEN}, or coded as these seldom are: send one of them",
     "audio_unreadable": "the file cannot be read as audio: it is damaged or empty",
     "audio_rate": "audio needs 8000 samples per second or more, and at most 8 channels",
     "audio_too_long": f"the audio is longer than {MAX_SECONDS:g} s: cut it, 5 to 15 s are best",
 }
+_FOUND = f"what is in the file is {{}}, which is not read: send {_TAKEN}"
+_NAMES = {
+    "ac3": "AC-3",
+    "adpcm_ima_wav": "ADPCM",
+    "adpcm_ms": "ADPCM",
+    "amrnb": "AMR",
+    "amrwb": "AMR-WB",
+    "ape": "Monkey's Audio",
+    "asf": "WMA",
+    "au": "AU",
+    "caf": "CAF",
+    "eac3": "E-AC-3",
+    "gsm_ms": "GSM",
+    "midi": "MIDI",
+    "mp2": "MPEG audio of layer II",
+    "speex": "Speex",
+    "w64": "W64",
+    "wavpack": "WavPack",
+}
+"""What the child finds that is not taken."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +101,17 @@ def _understand(said: bytes) -> Recording:
     line, _, pcm = said.partition(b"\n")
     try:
         facts = json.loads(line)
-        code = facts.get("refused")
+        code, found = str(facts.get("refused")), str(facts.get("found"))
         rate, count = facts.get("sample_rate", 0), facts.get("samples", 0)
     except (ValueError, AttributeError):
         raise _refusal("audio_unreadable") from None
     if code in _REFUSALS:
-        raise _refusal(code)
+        raise _refusal(code, found)
     if not isinstance(rate, int) or not 8_000 <= rate <= _HIGHEST_RATE or not count or len(pcm) != 2 * count:
         raise _refusal("audio_unreadable")
     return Recording(np.frombuffer(pcm, "<i2"), rate)
 
 
-def _refusal(code: str) -> ApiError:
-    return ApiError(422, code, _REFUSALS[code], param="audio")
+def _refusal(code: str, found: str = "") -> ApiError:
+    message = _FOUND.format(_NAMES[found]) if found in _NAMES else _REFUSALS[code]
+    return ApiError(422, code, message, param="audio")

@@ -16,7 +16,7 @@ from av.container import InputContainer
 from av.filter import Graph
 from refusal import Refusal
 
-CODECS = frozenset({"flac", "mp3", "mp3float", "opus", "libopus", "vorbis", "aac"})
+CODECS = frozenset({"flac", "mp3", "mp3float", "opus", "libopus", "vorbis", "aac", "alac"})
 """And all of PCM."""
 LOWEST_RATE, HIGHEST_RATE = 8_000, 384_000
 HIGHEST_KEPT_RATE = 48_000
@@ -25,11 +25,18 @@ MAX_DAMAGED_PACKETS = 20
 _ESTIMATE_SLACK = {"mp3": 3.0, "aac": 3.0}
 """By how much the claimed length may be too long where it is no more than an estimate."""
 _CLAIM_SLACK = 1.05
+_HEAD_BYTES, _TAG_HEAD_BYTES, _MOST_TAGS = 16, 10, 8
+_OTHERS = (
+    (b"caff", "caf"), (b"#!AMR-WB", "amrwb"), (b"#!AMR", "amrnb"), (b"0&\xb2u\x8ef\xcf\x11", "asf"),
+    (b"MThd", "midi"), (b"riff", "w64"), (b".snd", "au"), (b"wvpk", "wavpack"), (b"MAC ", "ape"),
+    (b"\x0bw", "ac3"),
+)  # fmt: skip
+"""Kinds that are not taken, by their first bytes."""
 
 
 def decode(file: BinaryIO, max_seconds: float) -> tuple[dict[str, object], bytes]:
     """What the file is, and its audio as mono s16. Raises Refusal, and what FFmpeg raises."""
-    name = container_of(file.read(16))
+    name = container_of(*beginning(file))
     file.seek(0)
     with av.open(file, format=name, metadata_errors="ignore") as container:
         if not container.streams.audio:
@@ -50,9 +57,22 @@ def decode(file: BinaryIO, max_seconds: float) -> tuple[dict[str, object], bytes
     return facts, pcm
 
 
-def container_of(head: bytes) -> str:
-    """FFmpeg's name of the demuxer for a file that begins so."""
-    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
+def beginning(file: BinaryIO) -> tuple[bytes, bool]:
+    """The first bytes behind tags of ID3, which may hold pictures; whether there were any."""
+    head, place = file.read(_HEAD_BYTES), 0
+    for _ in range(_MOST_TAGS):
+        if head[:3] != b"ID3":
+            break
+        length = sum((byte & 0x7F) << shift for byte, shift in zip(head[6:10], (21, 14, 7, 0), strict=False))
+        place += _TAG_HEAD_BYTES + length
+        file.seek(place)
+        head = file.read(_HEAD_BYTES)
+    return head, place > 0
+
+
+def container_of(head: bytes, tagged: bool = False) -> str:
+    """FFmpeg's name of the demuxer for a file that begins so, behind tags of ID3 where it is `tagged`."""
+    if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
         return "wav"
     if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
         return "aiff"
@@ -66,16 +86,16 @@ def container_of(head: bytes) -> str:
         return "mp4"
     if head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xF6 == 0xF0:
         return "aac"
-    if head[:3] == b"ID3" or (head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xE6 in (0xE2, 0xE4, 0xE6)):
+    if tagged or (head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xE6 in (0xE2, 0xE4, 0xE6)):
         return "mp3"
-    raise Refusal("audio_format")
+    raise Refusal("audio_format", next((name for mark, name in _OTHERS if head.startswith(mark)), ""))
 
 
 def check_stream(stream: AudioStream) -> None:
     """Raises Refusal for a codec, a rate or a number of channels that is not taken."""
     context = stream.codec_context
     if context.name not in CODECS and not context.name.startswith("pcm_"):
-        raise Refusal("audio_format")
+        raise Refusal("audio_format", context.name)
     if not LOWEST_RATE <= context.sample_rate <= HIGHEST_RATE or not 1 <= context.channels <= MAX_CHANNELS:
         raise Refusal("audio_rate")
 

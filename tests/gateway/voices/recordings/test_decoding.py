@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import struct
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import soundfile
 
 from gateway.confined import children as confined_children
 from gateway.confined.children import MAX_CHILDREN, MAX_WAITING, command
@@ -40,12 +42,12 @@ async def refused(content: bytes, tmp_path: Path) -> str:
     return refusal.value.code
 
 
-@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a", "aac", "aiff"])
+@pytest.mark.parametrize("kind", ["wav", "flac", "mp3", "ogg", "webm", "m4a", "alac", "aac", "aiff"])
 async def test_every_format_becomes_the_same_mono_audio(kind: str, tmp_path: Path) -> None:
     samples = speech(2.5)
     recording = await decode_bytes(encoded(kind, samples), tmp_path)
     assert recording.seconds == pytest.approx(2.5, abs=0.1)
-    rates = {"ogg": 48_000, "webm": 48_000, "m4a": 44_100, "aac": 44_100}
+    rates = {"ogg": 48_000, "webm": 48_000, "m4a": 44_100, "alac": 44_100, "aac": 44_100}
     assert recording.sample_rate == rates.get(kind, RATE)
     spectrum = np.abs(np.fft.rfft(recording.samples[: 2 * recording.sample_rate].astype(float)))
     assert spectrum[100:].argmax() / 2 + 50 == pytest.approx(150, abs=5)
@@ -59,6 +61,58 @@ async def test_channels_are_averaged_and_high_rates_come_down(tmp_path: Path) ->
     recording = await decode_bytes(wav(np.stack([mono, 0 * mono], 1), 96_000), tmp_path)
     assert recording.sample_rate == 48_000
     assert np.abs(recording.samples).max() / 32768 == pytest.approx(np.abs(mono).max() / 2, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["aac", "mp3", "flac"])
+async def test_what_is_behind_tags_is_read_as_what_it_is(kind: str, tmp_path: Path) -> None:
+    """As VoxFleet's own clips in AAC begin; the second tag holds a picture."""
+    empty, large = b"ID3\4\0\0" + bytes(4), b"ID3\4\0\0" + bytes([0, 20, 0, 0]) + bytes(20 << 14)
+    recording = await decode_bytes(empty + large + encoded(kind, speech(2.5)), tmp_path)
+    assert recording.seconds == pytest.approx(2.5, abs=0.1)
+
+
+@pytest.mark.parametrize("claim", [0, 0xFFFFFFFF])
+async def test_a_wav_file_from_a_pipe_claims_no_length(claim: int, tmp_path: Path) -> None:
+    piped = bytearray(wav(speech(2.5)))
+    struct.pack_into("<I", piped, 4, claim)
+    struct.pack_into("<I", piped, 40, claim)
+    assert piped[36:40] == b"data"
+    assert (await decode_bytes(bytes(piped), tmp_path)).seconds == 2.5
+
+
+@pytest.mark.parametrize(
+    ("container", "coding"),
+    [*(("WAVEX", coding) for coding in ("PCM_24", "FLOAT", "DOUBLE", "ALAW", "ULAW")), ("RF64", "PCM_16")],
+)
+async def test_samples_of_every_kind_are_read(container: str, coding: str, tmp_path: Path) -> None:
+    file = io.BytesIO()
+    samples = speech(2.5)
+    soundfile.write(file, samples, RATE, format=container, subtype=coding)
+    recording = await decode_bytes(file.getvalue(), tmp_path)
+    assert recording.seconds == 2.5
+    assert recording.samples / 32768 == pytest.approx(samples, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"caff\0\1\0\0" + bytes(100), "CAF"),
+        (b"#!AMR\n" + bytes(100), "AMR"),
+        (b"#!AMR-WB\n" + bytes(100), "AMR-WB"),
+        (b"0&\xb2u\x8ef\xcf\x11" + bytes(100), "WMA"),
+    ],
+)
+async def test_a_known_kind_that_is_not_read_is_named(content: bytes, name: str, tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match=f"is {name}, which is not read: send wav .* or webm"):
+        await decode_bytes(content, tmp_path)
+
+
+async def test_a_coding_that_is_not_read_is_named(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    soundfile.write(file, speech(2.5), RATE, format="WAV", subtype="MS_ADPCM")
+    with pytest.raises(ApiError, match="is ADPCM, which is not read") as refusal:
+        await decode_bytes(file.getvalue(), tmp_path)
+    assert refusal.value.code == "audio_format"
 
 
 _MEASURE = """

@@ -173,10 +173,10 @@ export default {
   "error.audio_too_short": "The recording is too short. Record 5 to 15 seconds of speech.",
   "error.audio_too_long": "The recording is too long. Trim it to 5 to 15 seconds of speech.",
   "error.audio_too_quiet": "The recording is too quiet. Move closer to the microphone.",
-  "error.audio_unreadable": "This is no audio file that can be read. Use wav, flac, mp3, ogg or webm.",
-  "error.audio_format": "This is no audio file of a kind that is known. Use wav, flac, aiff, mp3, aac, m4a, ogg or webm.",
+  "error.audio_unreadable": "This is no audio file that can be read. Use wav, flac, aiff, mp3, aac, m4a, ogg or webm.",
+  "error.audio_format": "Audio of this kind is not read. Use wav, flac, aiff, mp3, aac, m4a, ogg or webm.",
   "error.audio_rate": "The recording needs 8000 samples per second or more, and at most 8 channels.",
-  "error.unsupported_audio": "This is no audio file that can be read. Use wav, flac, mp3, ogg or webm.",
+  "error.unsupported_audio": "This is no audio file that can be read. Use wav, flac, aiff, mp3, aac, m4a, ogg or webm.",
   "error.invalid_audio": "The audio cannot be encoded. The WAV file has all of it.",
 
   "error.unknown_word": "This word is not in the list any more.",

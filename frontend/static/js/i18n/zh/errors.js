@@ -170,10 +170,10 @@ export default {
   "error.audio_too_short": "录音太短。请录 5 到 15 秒。",
   "error.audio_too_long": "录音太长。请剪到 5 到 15 秒。",
   "error.audio_too_quiet": "录音太轻。请靠近麦克风。",
-  "error.audio_unreadable": "无法读取此音频文件。请使用 wav、flac、mp3、ogg 或 webm。",
-  "error.audio_format": "无法识别此音频文件的格式。请使用 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。",
+  "error.audio_unreadable": "无法读取此音频文件。请使用 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。",
+  "error.audio_format": "不支持此类音频。请使用 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。",
   "error.audio_rate": "录音的采样率至少为 8000 Hz，声道最多为 8 个。",
-  "error.unsupported_audio": "无法读取此音频文件。请使用 wav、flac、mp3、ogg 或 webm。",
+  "error.unsupported_audio": "无法读取此音频文件。请使用 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。",
   "error.invalid_audio": "无法编码此音频。WAV 文件包含全部内容。",
 
   "error.unknown_word": "此词已不在列表中。",
