@@ -10,5 +10,5 @@ up.py          gateways here and workers in a place, from a fleet file; given.py
 desk.py        what is said to a gateway, and heard of it; desks.py makes several look like one
 observation.py from totals of the gateway to a window
 checkup.py     what a running service has and lacks; support.py a bundle of that
-kubernetes.py  manifests for a cluster
+kubernetes/    manifests for a cluster
 """
