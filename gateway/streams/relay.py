@@ -19,6 +19,11 @@ from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
 from telemetry import NO_SPAN, Span
 from worker.protocol import AnyModel, Frame, FrameKind, Start
 
+_STALLS_WITHOUT_CONTENT = 30
+"""So many times as long as an engine may stand still, its steps may bring nothing to a request: that may have
+to wait in the engine for others, and a long prompt takes a slow device minutes.
+"""
+
 
 class StreamMoved(Exception):
     """The attempt was ended on purpose, to be continued on another worker."""
@@ -115,23 +120,27 @@ class _Attempt:
         expected = self._piece.committed
         if frame.sequence != expected:
             raise StreamBroken("sequence", f"number {frame.sequence} came instead of {expected}")
-        self._watch.see(frame.step, resting=self._stream.paused)
+        self._watch.see(frame.step, brings=frame.units > 0, resting=self._stream.resting)
         if frame.kind is not FrameKind.HEARTBEAT and not self._piece.take(frame, self._stream, self._lease):
             raise _NotWanted
 
 
 class _EngineWatch:
-    """Notices an engine that stands still behind a worker whose heartbeats go on."""
+    """Notices an engine that stands still, or has lost a request, while the worker's heartbeats go on."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self._step = -1
-        self._moved_at = time.monotonic()
+        self._moved_at = self._brought_at = time.monotonic()
 
-    def see(self, step: int, resting: bool) -> None:
-        """`resting`: the request is paused, and the engine has nothing to do for it."""
+    def see(self, step: int, *, brings: bool, resting: bool) -> None:
+        """`brings`: a patch or a token. `resting`: the engine has nothing to do for the request."""
         now = time.monotonic()
-        if step != self._step or resting:
+        if brings or resting:
+            self._brought_at = now
+        if step > self._step or resting:
             self._step, self._moved_at = step, now
         elif now - self._moved_at > self._limit_seconds:
             raise StreamBroken("stalled", "the engine of the worker stands still")
+        if now - self._brought_at > _STALLS_WITHOUT_CONTENT * self._limit_seconds:
+            raise StreamBroken("stalled", "the engine of the worker makes nothing of the request")

@@ -8,7 +8,7 @@ frames. One timer per stream watches for silence.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from websockets.exceptions import ConnectionClosed
@@ -90,7 +90,10 @@ class FrameStream:
         self.prompt_tokens: int | None = None
         """Of what went in, for text."""
         self.model_revision = ""
-        self.paused = False
+        self._paused = False
+        self._pause_wanted = False
+        self._unconfirmed: Counter[bool] = Counter()
+        """Pauses (True) and their ends that were asked for."""
         self.on_pause: Callable[[bool], None] = lambda paused: None
         """Called when the worker confirms a pause, or that it goes on."""
         self._connection = connection
@@ -108,6 +111,11 @@ class FrameStream:
         self._end: asyncio.Future[None] | None = None
         self._silence = _WorkersSilence(settings.frame_timeout_seconds, metronome)
         connection.listener = self
+
+    @property
+    def resting(self) -> bool:
+        """The worker has confirmed a pause that is still wanted: its engine may stand still."""
+        return self._paused and self._pause_wanted
 
     async def start(self) -> None:
         """Send the request, wait until it is accepted. Raises this module's errors, ConnectionClosed."""
@@ -165,6 +173,8 @@ class FrameStream:
 
     async def pause(self, paused: bool) -> None:
         """Ask the worker to let the request rest or go on; `on_pause` hears of it. Raises StreamBroken."""
+        self._pause_wanted = paused
+        self._unconfirmed[paused] += 1
         await self.send(PauseRequest() if paused else ResumeRequest())
 
     async def send(self, message: CancelRequest | PauseRequest | ResumeRequest) -> None:
@@ -221,9 +231,8 @@ class FrameStream:
             if isinstance(message, str):
                 answer = decode_server_message(message)
                 if isinstance(answer, Paused | Resumed):
-                    self.paused = isinstance(answer, Paused)
-                    self.on_pause(self.paused)
-                elif isinstance(answer, ErrorMessage):
+                    self._confirm(isinstance(answer, Paused))
+                elif isinstance(answer, ErrorMessage) and self.failure is None:
                     self.failure = answer.error
                 else:
                     raise ProtocolError("a second answer to one request")
@@ -234,6 +243,13 @@ class FrameStream:
         if (frame.request_id, frame.attempt) != self._expected:
             raise StreamBroken("stale", "a frame of another attempt arrived")
         return frame
+
+    def _confirm(self, paused: bool) -> None:
+        if not self._unconfirmed[paused]:
+            raise ProtocolError("a pause, or its end, that nobody asked for")
+        self._unconfirmed[paused] -= 1
+        self._paused = paused
+        self.on_pause(paused)
 
     def _fell_silent(self) -> None:
         self._break_off(StreamBroken("silence", "the worker fell silent"))

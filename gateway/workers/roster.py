@@ -10,6 +10,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
@@ -52,7 +53,10 @@ class Roster:
     async def running(self) -> AsyncIterator[None]:
         """Watch every worker of the pool for as long as the block lasts."""
         ticking = asyncio.create_task(self._metronome.run())
-        client = httpx.AsyncClient(trust_env=False, verify=authorities(), limits=_NO_LIMITS)
+        nothing_kept = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+        client = httpx.AsyncClient(
+            trust_env=False, verify=authorities(), limits=_NO_LIMITS, cookies=nothing_kept
+        )
         async with client as self._http:
             for worker in self._pool.workers.values():
                 self.watch(worker)

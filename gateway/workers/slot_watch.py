@@ -99,6 +99,7 @@ class SlotWatch:
         try:
             async for message in connection:
                 self._take(message)
+                await asyncio.sleep(0)  # a worker that says much holds up nobody else's frames
         finally:
             asking.cancel()
             outbox.drop()

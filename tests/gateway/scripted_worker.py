@@ -12,7 +12,7 @@ import http
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +33,7 @@ from worker.protocol import (
     Frame,
     FrameKind,
     ModelDescription,
+    Paused,
     StartRequest,
     WorkerState,
     encode_frame,
@@ -178,6 +179,21 @@ class ScriptedWorker:
             await socket.send(encode_frame(replace(frame, latents=frame.latents[:-4])))
         elif fault == "long patch":
             await socket.send(encode_frame(replace(frame, pcm=2 * frame.pcm)))
+        elif fault == "no numbers":
+            await socket.send(encode_frame(replace(frame, latents=b"\xff" * len(frame.latents))))
+        elif fault == "backwards":
+            await self._beat_until_closed(socket, frame, itertools.cycle((5, 4)))
+        elif fault == "lost":
+            await self._beat_until_closed(socket, frame, itertools.count(5))
+        elif fault == "unasked pause":
+            rests = Paused(request_id=frame.request_id, attempt=frame.attempt)
+            await socket.send(rests.model_dump_json())
+            await self._beat_until_closed(socket, frame)
+        elif fault == "words":
+            detail = ErrorDetail(message="it fails", type="server_error", code="engine_failed")
+            while True:
+                await socket.send(ErrorMessage(error=detail).model_dump_json())
+                await asyncio.sleep(0.01)
         elif fault == "endless":
             for number in itertools.count(frame.sequence):
                 await socket.send(
@@ -196,13 +212,18 @@ class ScriptedWorker:
         else:
             raise ValueError(f"no such fault: {fault}")
 
-    async def _beat_until_closed(self, socket: ServerConnection, frame: Frame) -> None:
-        beat = replace(
-            frame, kind=FrameKind.HEARTBEAT, latents=b"", pcm=b"", last=False, finish_reason=None, step=5
-        )
-        while True:
-            await socket.send(encode_frame(beat))
+    async def _beat_until_closed(
+        self, socket: ServerConnection, frame: Frame, steps: Iterable[int] = itertools.repeat(5)
+    ) -> None:
+        for step in steps:
+            await socket.send(encode_frame(beat_before(frame, step)))
             await asyncio.sleep(0.01)
+
+
+def beat_before(frame: Frame, step: int) -> Frame:
+    """A heartbeat that comes while the frame is made."""
+    beat = replace(frame, kind=FrameKind.HEARTBEAT, latents=b"", pcm=b"", step=step)
+    return replace(beat, last=False, finish_reason=None)
 
 
 def frames_of(start: StartRequest) -> list[Frame]:

@@ -7,6 +7,8 @@ twice, or made by a worker that lost its lease.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gateway.slots.pool import Lease
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.start import start_request
@@ -80,6 +82,8 @@ class Spoken:
         if frame.pcm:
             if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
                 raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
+            if not np.isfinite(np.frombuffer(frame.latents, "<f4")).all():
+                raise StreamBroken("corrupt", "a patch has latents that are no numbers")
             if clip.is_too_long:
                 raise StreamBroken("corrupt", "the worker speaks for longer than it was told")
             if takes.cuts(frame):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -16,10 +18,13 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
 from gateway.slots.requirement import Requirement
+from gateway.streams import relay
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
+from gateway.workers.frame_stream import FrameStream, StreamBroken
+from gateway.workers.metronome import Metronome
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from worker.protocol import ErrorDetail, StartRequest
+from worker.protocol import ErrorDetail, Paused, StartRequest
 
 TEXT = "Faults are planned for."
 SEED = 3
@@ -44,6 +49,10 @@ FAULTS = (
     "cancelled",
     "stop",
     "last patch failed",
+    "no numbers",
+    "backwards",
+    "unasked pause",
+    "words",
 )
 QUICK = {
     "frame_timeout_seconds": 0.3,
@@ -121,6 +130,36 @@ async def test_after_any_fault_the_clip_is_finished_by_another_worker(fault: str
     assert resumed.resume_latents.shape == (patches, 4, 64)
     assert resumed.attempt == 2
     assert resumed.request_id != faulty.requests[0].request_id
+
+
+async def test_a_request_that_an_engine_has_lost_is_finished_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its worker is alive, and its engine is at work for others."""
+    monkeypatch.setattr(relay, "_STALLS_WITHOUT_CONTENT", 1)
+    forgetful, sound = ScriptedWorker([Act(1, "lost")]), ScriptedWorker([Act()])
+    async with gateway_of(forgetful, sound) as gateway:
+        prefer_the_first(gateway)
+        outcome = await speak(gateway, ear := Ear())
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 1
+
+
+async def test_only_a_pause_that_is_wanted_excuses_an_engine() -> None:
+    """A worker that says it rests, and goes on resting, would keep a slot for ever."""
+    said, worker = [], SimpleNamespace(listener=None, send=AsyncMock())
+    request = StartRequest(request_id="r", text=TEXT, seed=SEED)
+    stream = FrameStream(worker, request, load_settings(), Metronome())
+    stream.on_pause = said.append
+    await stream.pause(True)
+    assert not stream.resting
+    rests = Paused(request_id="r", attempt=request.attempt).model_dump_json()
+    assert stream._read(rests) is None
+    assert stream.resting and said == [True]
+    with pytest.raises(StreamBroken, match="nobody asked for"):
+        stream._read(rests)
+    await stream.pause(False)
+    assert not stream.resting
 
 
 @pytest.mark.parametrize("cut_after", range(PATCHES))

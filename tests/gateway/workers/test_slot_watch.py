@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 
 from gateway.service import Gateway
@@ -129,6 +130,24 @@ async def test_a_worker_that_says_nonsense_is_not_listened_to(words: str | bytes
         ear = Ear()
         await speak(gateway, ear)
         assert ear.pcm == CLIP
+
+
+async def test_a_flood_of_words_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two messages everything else has its turn."""
+    turns, turns_at = 0, []
+
+    def take_turn() -> None:
+        nonlocal turns
+        turns += 1
+        asyncio.get_running_loop().call_soon(take_turn)
+
+    async with talking() as (_, talkative, worker):
+        monkeypatch.setattr(worker.sharing, "stood", lambda others, waiting: turns_at.append(turns))
+        asyncio.get_running_loop().call_soon(take_turn)
+        words = json.dumps({"type": "standing", "others": 0, "waiting": 1}).encode()
+        talkative.talks[-1].transport.write(500 * Frame(Opcode.TEXT, words).serialize(mask=False))
+        await until(lambda: len(turns_at) == 500)
+    assert len(set(turns_at)) == 500
 
 
 async def test_grants_without_end_and_without_need_are_given_back() -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
 
 from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
@@ -175,6 +177,23 @@ async def test_a_worker_that_speaks_without_end_is_cut_off() -> None:
             async with asyncio.timeout(60):
                 await Synthesis(gateway, order, "r1", ear).run()
         assert len(ear.pcm) / 48_000 < 1.0 + 4 * 0.16
+
+
+async def test_cookies_of_a_worker_are_shown_to_nobody() -> None:
+    """Workers of one host would all be asked with them, until their servers refuse so long a head."""
+    asked_with: list[str | None] = []
+
+    class Baker(ScriptedWorker):
+        def _health(self, connection: ServerConnection, request: Request) -> Response | None:
+            answer = super()._health(connection, request)
+            if request.path == "/health":
+                asked_with.append(request.headers.get("Cookie"))
+                answer.headers["Set-Cookie"] = f"crumb{len(asked_with)}=1"
+            return answer
+
+    async with gateway_of(Baker([Act()])) as gateway:
+        await gateway.roster.probe(gateway.pool.workers["w0"])
+    assert len(asked_with) > 1 and set(asked_with) == {None}
 
 
 async def test_messages_that_nobody_takes_are_bounded() -> None:
