@@ -31,12 +31,21 @@ class WorkletOutput {
       outputChannelCount: [1],
       processorOptions,
     });
-    this.#node.port.onmessage = ({ data }) => onReport(data);
+    this.#node.port.onmessage = ({ data }) => {
+      if (data.state === "stopped") this.#end();
+      onReport(data);
+    };
     this.#node.connect(context.destination);
   }
 
   post(message, transfer = []) {
     this.#node.port.postMessage(message, transfer);
+  }
+
+  /** Browsers keep a node, and all the audio it holds, for as long as it is connected or can be written to. */
+  #end() {
+    this.#node.disconnect();
+    this.#node.port.close();
   }
 }
 
