@@ -8,7 +8,7 @@ app.py            `create_app(settings)`: all of it but the listening socket
 service.py        what belongs to one running gateway
 requests.py       which fields a request may have, within which limits
 errors.py         the one error shape
-metrics.py        every metric
+metrics/          every metric
 log.py            log events, without any text or secret
 content_files.py  audio of voices, and adapters, by the hash of their content
 whole_files.py    files that are written whole or not at all

@@ -1,11 +1,6 @@
-"""Every metric of the gateway, declared once. Labels come from fixed sets: routes, codes, worker ids,
-formats, protocols. Those of telemetry, which workers have too, stand in `telemetry/families.py`.
-"""
+"""Metrics that are counted as things happen, each declared once."""
 
 from __future__ import annotations
-
-import asyncio
-from collections.abc import Iterable, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,18 +10,14 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gateway.disk import Disk
-from gateway.slots.capacity.worker import Worker
+from gateway.metrics.collectors import DiskCollector, PoolCollector
 from gateway.slots.pool import WorkerPool
 from gateway.version import VERSION
-from worker.protocol import WorkerState
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
-
-
 _MAX_OUTCOMES = 100
 """Different ones that are counted each by itself: some are codes of workers."""
 _MAX_MODELS = 30
@@ -42,12 +33,28 @@ class Metrics:
         self._demand = pool.demand
         self._workers = pool.workers
         self._models: set[str] = set()
-        registry.register(_PoolCollector(pool))
+        registry.register(PoolCollector(pool))
         if disk is not None:
-            registry.register(_DiskCollector(disk))
+            registry.register(DiskCollector(disk))
         ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
         build.labels(VERSION).set(1)
+        self._declare_requests(registry)
+        self._declare_moves(registry)
+        self._declare_playback(registry)
+        self._declare_live(registry)
+        self._declare_kept(registry)
+        self._declare_objectives(registry)
+        self.encode_seconds = Histogram(
+            "voxfleet_encode_seconds",
+            "Time to encode a clip.",
+            ["format"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def _declare_requests(self, registry: CollectorRegistry) -> None:
+        """Of each request: how it ended, and how long it took."""
         self.http_requests = Counter(
             "voxfleet_http_requests_total",
             "HTTP responses.",
@@ -81,6 +88,9 @@ class Metrics:
             "voxfleet_first_token_seconds", "Admission to first token of an answer.", buckets=_SECONDS,
             registry=registry,
         )  # fmt: skip
+
+    def _declare_moves(self, registry: CollectorRegistry) -> None:
+        """Of what went wrong on a worker, and what a listener heard of it."""
         self.migrations = Counter(
             "voxfleet_migrations_total",
             "Clips and answers that moved to another worker before their end.",
@@ -102,6 +112,9 @@ class Metrics:
             "voxfleet_client_lead_seconds", "Audio that the client had not played yet when a stream broke.",
             buckets=(0, *_SECONDS), registry=registry,
         )  # fmt: skip
+
+    def _declare_playback(self, registry: CollectorRegistry) -> None:
+        """What players report."""
         self.playback_clips = Counter(
             "voxfleet_playback_clips_total", "Clips and live sessions whose player reported.",
             registry=registry,
@@ -121,6 +134,9 @@ class Metrics:
             "voxfleet_playback_buffered_seconds", "Audio that lay ready when a player reported.",
             buckets=_SECONDS, registry=registry,
         )  # fmt: skip
+
+    def _declare_live(self, registry: CollectorRegistry) -> None:
+        """Of live sessions, and of the times of words."""
         self.live_sessions = Counter(
             "voxfleet_live_sessions_total", "Live sessions by outcome: stop, client_gone or an error code.",
             ["outcome", "protocol"], registry=registry,
@@ -132,6 +148,9 @@ class Metrics:
             "voxfleet_timed_parts_total", "Parts of a text whose word times were told, by source.",
             ["source"], registry=registry,
         )  # fmt: skip
+
+    def _declare_kept(self, registry: CollectorRegistry) -> None:
+        """Of what is recorded, and of what is made while nobody waits."""
         self.sessions_recorded = Counter(
             "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
         )
@@ -159,6 +178,9 @@ class Metrics:
         self.trainings_running = Gauge(
             "voxfleet_trainings_running", "Trainings that this gateway works on.", registry=registry
         )
+
+    def _declare_objectives(self, registry: CollectorRegistry) -> None:
+        """What is promised, and how often it was missed."""
         kinds = ["objective", "model", "voice", "protocol", "tenant"]
         self.objective_events = Counter(
             "voxfleet_objective_events_total", "What counts for an objective; see docs/runbook.md.",
@@ -179,13 +201,6 @@ class Metrics:
             "voxfleet_objective_first_token_seconds", "The first token is promised within this time.",
             registry=registry,
         )  # fmt: skip
-        self.encode_seconds = Histogram(
-            "voxfleet_encode_seconds",
-            "Time to encode a clip.",
-            ["format"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
 
     def count_request(self, outcome: str, protocol: str) -> None:
         """A request ended; `outcome` is a finish reason or an error code, "other" when there are too many."""
@@ -215,110 +230,3 @@ class Metrics:
     def render(self) -> bytes:
         """The Prometheus text format."""
         return generate_latest(self.registry)
-
-
-class _DiskCollector:
-    """Free space where the data folder is, read when it is asked for; missing when there is no answer."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-
-    def collect(self) -> Iterator[Metric]:
-        reserve = self._disk.reserved_bytes
-        yield GaugeMetricFamily("voxfleet_disk_reserve_bytes", "That recordings leave free.", value=reserve)
-        try:
-            free = self._disk.free_bytes
-        except OSError:
-            return
-        yield GaugeMetricFamily("voxfleet_disk_free_bytes", "Free where data_dir is.", value=free)
-
-
-class _PoolCollector:
-    """What the pool and its workers know, read when it is asked for: a worker that is forgotten has none."""
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self._pool = pool
-
-    def collect(self) -> Iterator[Metric]:
-        workers = self._pool.workers.values()
-        yield GaugeMetricFamily("voxfleet_queue_length", "Requests waiting.", value=len(self._pool.queue))
-        yield GaugeMetricFamily("voxfleet_queue_limit", "Requests that may wait.", value=self._pool.max_queue)
-        running = sum(len(worker.leases) for worker in workers)
-        yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
-        yield GaugeMetricFamily(
-            "voxfleet_fleet_may_be_empty",
-            "1 while a fleet without workers is as its fleet file, an operator or a setting wants it.",
-            value=float(self._pool.may_be_empty()),
-        )
-        tasks = len(asyncio.all_tasks())
-        yield GaugeMetricFamily("voxfleet_tasks", "Tasks of the event loop.", value=tasks)
-        up = GaugeMetricFamily("voxfleet_worker_up", "1 when the worker may be routed to.", labels=["worker"])
-        total = GaugeMetricFamily("voxfleet_worker_slots", "Slots of the worker.", labels=["worker"])
-        used = GaugeMetricFamily("voxfleet_worker_slots_used", "Slots leased.", labels=["worker"])
-        failures = CounterMetricFamily(
-            "voxfleet_worker_failures", "Attempts that failed on a worker.", labels=["worker", "reason"]
-        )
-        flaws = CounterMetricFamily(
-            "voxfleet_worker_flaws", "Parts of texts that went wrong on a worker.", labels=["worker", "flaw"]
-        )
-        lost = GaugeMetricFamily(
-            "voxfleet_worker_engine_lost",
-            "1 when the worker says that its engine does not work.",
-            labels=["worker"],
-        )
-        for worker in workers:
-            is_lost = worker.status is not None and worker.status.state is WorkerState.ERROR
-            lost.add_metric([worker.id], float(is_lost))
-            up.add_metric([worker.id], float(worker.serving))
-            total.add_metric([worker.id], worker.slots_total)
-            used.add_metric([worker.id], len(worker.leases))
-            for reason, count in worker.figures.failures.items():
-                failures.add_metric([worker.id, reason], count)
-            for flaw, count in worker.figures.flaws.items():
-                flaws.add_metric([worker.id, flaw], count)
-        yield from (up, lost, total, used, failures, flaws)
-        yield from _caches_of(workers)
-        yield from _demand_of(self._pool)
-
-
-_OF_CACHES = (
-    ("kv_positions", "Positions of admitted requests, by where their keys and values were.", "tier",
-     {"device": "kv_device_positions", "host": "kv_host_positions", "none": "kv_computed_positions"}),
-    ("kv_bytes", "Keys and values copied to the host and back.", "direction",
-     {"out": "kv_stored_bytes", "back": "kv_brought_bytes"}),
-    ("kv_dropped_blocks", "Blocks for which the host had no room.", "", {"": "kv_dropped_blocks"}),
-    ("kv_stall_seconds", "Time in which an engine waited for blocks and had nothing else to do.", "",
-     {"": "kv_stall_seconds"}),
-)  # fmt: skip
-"""Name, help, label, and the counter of a worker's status for each value of the label."""
-
-
-def _caches_of(workers: Iterable[Worker]) -> Iterator[Metric]:
-    """What workers say of their KV caches."""
-    counters = {worker.id: worker.status.counters for worker in workers if worker.status is not None}
-    for name, help, label, fields in _OF_CACHES:
-        labels = ["worker", *([label] if label else [])]
-        metric = CounterMetricFamily(f"voxfleet_worker_{name}", help, labels=labels)
-        for worker_id, told in counters.items():
-            for value, field in fields.items():
-                metric.add_metric([worker_id, *([value] if label else [])], getattr(told, field))
-        yield metric
-
-
-_OF_MODELS = (
-    ("requests", "Requests that were let in."),
-    ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated; tokens as if spoken."),
-    ("first_audios", "First audios, and first tokens, that somebody waited for."),
-    ("late", "Of these, later than the objective."),
-    ("refused", "Requests refused for lack of capacity."),
-    ("underruns", "Times that a player had nothing to play."),
-)
-
-
-def _demand_of(pool: WorkerPool) -> Iterator[Metric]:
-    """Totals per model that was asked for; "" stands for any."""
-    for name, help in _OF_MODELS:
-        metric = CounterMetricFamily(f"voxfleet_model_{name}", help, labels=["model"])
-        for model, demand in pool.demand.models.items():
-            metric.add_metric([model], getattr(demand, name))
-        yield metric
