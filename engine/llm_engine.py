@@ -20,7 +20,8 @@ from engine.config import EngineConfig
 from engine.errors import EngineError
 from engine.kv_cache.figures import CacheFigures
 from engine.model_runner import ModelRunner, StepResult
-from engine.scheduling.scheduler import ScheduledSequence, Scheduler
+from engine.scheduling.batch import ScheduledSequence
+from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence
 
 logger = logging.getLogger(__name__)
@@ -142,7 +143,7 @@ class LLMEngine:
             self.runner.check_device()
             return [self._fail(scheduled.sequence, error) for scheduled in batch]
         now = self._clock()
-        self.scheduler.observe(batch, now - began)
+        self.scheduler.budget.observe(batch, now - began)
         outputs = []
         for scheduled, result in zip(batch, results, strict=True):
             self.scheduler.commit(scheduled)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.kv_cache.host_tier import BlockStore
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 
 

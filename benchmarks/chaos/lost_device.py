@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from engine.model_runner import StepResult
-    from engine.scheduling.scheduler import ScheduledSequence
+    from engine.scheduling.batch import ScheduledSequence
     from models.voxcpm.runner import VoxCPMRunner
 
 SIGNAL = signal.SIGUSR1

@@ -30,7 +30,7 @@ from benchmarks.llm.__main__ import PREFILL_PROMPTS, PREFILL_TOKENS, bench_reque
 from benchmarks.llm.checkpoints import SHAPES, write_checkpoint
 from benchmarks.llm.systems import Ours, Prompts
 from engine.device.staging import HostCopy, Mark
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from models.llm import SamplingParams
 from models.llm.engine import TextEngine, TextRequest
 from models.llm.programs.step_programs import StepPrograms

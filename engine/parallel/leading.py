@@ -12,7 +12,7 @@ import torch
 from engine.model_runner import StepResult
 from engine.parallel.part import Part
 from engine.parallel.ranks import Ranks
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 
 if TYPE_CHECKING:
     from engine.device.cuda_graphs import GraphRecorder

@@ -2,12 +2,9 @@
 
 One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequences get one position each, a
 sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
-gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. Where all who
-decode are ahead of their listeners, a step takes more of the prompts, as long as it does not use up more than
-half of the shortest lead, nor a quarter of a second; where all are read whole, as many as fit: the more run
-together, the fewer steps there are. A decode waits only where more of them run than a step
-may hold (`max_decodes`, `max_step_seconds`): then those whose listeners are about to run dry go first, see
-`engine.scheduling.playback`.
+gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. Where not all
+decodes fit (`engine.scheduling.budget`), those whose listeners are about to run dry go first
+(`engine.scheduling.playback`).
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it takes what is left of them, or lies on the host, and computes the
@@ -28,40 +25,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Rows
-from typing import NamedTuple
 
 from engine.config import EngineConfig
 from engine.errors import RequestError
 from engine.kv_cache.block_manager import BlockManager
 from engine.kv_cache.figures import CacheFigures
 from engine.kv_cache.host_tier import BlockStore, HostTier
+from engine.scheduling.admission import check_admissible
+from engine.scheduling.batch import ScheduledSequence, chunk
+from engine.scheduling.budget import StepBudget
 from engine.scheduling.playback import (
-    lead_seconds,
     most_urgent,
     record_arrival,
     record_pause,
     record_resumption,
     record_token,
 )
-from engine.scheduling.step_time import StepPace
 from engine.sequence import Sequence, SequenceStatus
-
-LEAD_SHARE, MOST_SECONDS = 0.5, 0.25
-"""Of the shortest lead, for a step that computes prompts, and seconds however long leads are: whoever
-cancels waits for the step that is under way."""
-
-
-class ScheduledSequence(NamedTuple):
-    """Compute positions [start, start + count) of a sequence; `count` is 1 for a decode."""
-
-    sequence: Sequence
-    start: int
-    count: int
-
-    @property
-    def samples(self) -> bool:
-        """Whether the last position is included, so that a new token comes out."""
-        return self.start + self.count == len(self.sequence.token_ids)
 
 
 class Scheduler:
@@ -81,12 +61,12 @@ class Scheduler:
     ) -> None:
         self.config = config
         self._clock = clock
-        self._pace = StepPace()
+        self.budget = StepBudget(config, clock)
         self.figures = CacheFigures(block_bytes=0 if host is None else host.block_bytes)
         tier = None
         if host is not None and config.enable_prefix_caching:
-            always = config.bring_back == "always"
-            tier = HostTier(host, self.figures, self._pace.prompts.seconds_for, self._step_seconds, always)
+            always, prompts = config.bring_back == "always", self.budget.pace.prompts
+            tier = HostTier(host, self.figures, prompts.seconds_for, self._step_seconds, always)
         self.block_manager = BlockManager(
             config.num_blocks, config.block_size, config.enable_prefix_caching, tier, self.figures
         )
@@ -96,7 +76,7 @@ class Scheduler:
         self.num_preemptions = 0
 
     def _step_seconds(self) -> float:
-        return self._pace.decodes.seconds_for(len(self._running))
+        return self.budget.pace.decodes.seconds_for(len(self._running))
 
     @property
     def waiting(self) -> list[Sequence]:
@@ -182,15 +162,6 @@ class Scheduler:
         sequence.token_ids.append(token)
         record_token(sequence, self._clock() if now is None else now)
 
-    def observe(self, batch: list[ScheduledSequence], seconds: float) -> None:
-        """Learns from the time a step took how much fits into one; not from patches that are computed again
-        one by one, which take a part of a decode."""
-        if any(count == 1 and start + 1 != len(sequence.token_ids) for sequence, start, count in batch):
-            return
-        counts = [count for _, _, count in batch]
-        decodes = counts.count(1)
-        self._pace.observe(decodes, sum(counts) - decodes, seconds)
-
     def schedule(self) -> list[ScheduledSequence]:
         """The batch of the next step; empty only when nothing is waiting or running."""
         batch = self._next_batch()
@@ -211,25 +182,9 @@ class Scheduler:
         return batch
 
     def _prefills_beside(self, batch: list[ScheduledSequence]) -> Iterator[ScheduledSequence]:
-        budget = self.config.max_num_batched_tokens - len(batch)
-        if batch:
-            share = self.config.prefill_tokens_per_decode * len(batch)
-            budget = min(budget, max(self.config.max_prefill_tokens, share, self._affordable(len(batch))))
+        budget = self.budget.prefill_positions(len(batch), self._running.values(), bool(self._waiting))
         alone = len(self._running) + len(self._waiting) == 1
         return self._schedule_prefills(budget, alone)
-
-    def _affordable(self, decodes: int) -> int:
-        """Positions of prompts, beside so many decodes, that leave every listener half of its lead; where
-        there are none, as many as a step may hold."""
-        playing = [sequence for sequence in self._running.values() if sequence.num_uncomputed_tokens == 1]
-        if all(sequence.read_whole for sequence in playing):
-            return self.config.max_num_batched_tokens
-        nothing_to_do = len(playing) == len(self._running) and not self._waiting
-        if nothing_to_do or not all(sequence.token_seconds for sequence in playing):
-            return 0
-        now = self._clock()
-        lead = min((lead_seconds(sequence, now) for sequence in playing), default=0.0)
-        return self._pace.positions_within(min(LEAD_SHARE * lead, MOST_SECONDS), decodes)
 
     def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
         for scheduled in batch:
@@ -242,7 +197,7 @@ class Scheduler:
             sequence for sequence in self.running
             if sequence.num_uncomputed_tokens == 1 and self.block_manager.arrived(sequence)
         ]  # fmt: skip
-        limit, served = self._max_decodes(decodes), set[Sequence]()
+        limit, served = self.budget.max_decodes(decodes), set[Sequence]()
         while decodes and len(served) < limit:
             chosen, now = decodes, self._clock()
             if len(decodes) > limit - len(served):
@@ -260,17 +215,6 @@ class Scheduler:
                 sequence for sequence in decodes
                 if sequence not in taken and sequence.status is SequenceStatus.RUNNING
             ]  # fmt: skip
-
-    def _max_decodes(self, decodes: list[Sequence]) -> int:
-        """How many of these the next step may hold."""
-        limit = len(decodes)
-        budget = self.config.max_step_seconds
-        rows = None if budget is None else self._pace.decodes.rows_within(budget)
-        if rows is not None and rows < limit:
-            # Who waits now gets its token with the next step at the earliest.
-            now, horizon = self._clock(), 2 * budget
-            limit = max(rows, sum(lead_seconds(sequence, now) < horizon for sequence in decodes))
-        return limit if self.config.max_decodes is None else min(limit, self.config.max_decodes)
 
     def _make_room(self, sequence: Sequence, served: set[Sequence]) -> bool:
         """Preempts from the young end, but nobody in `served`, until `sequence` can go on; False when it went
@@ -307,13 +251,13 @@ class Scheduler:
     def _schedule_prefills(self, budget: int, alone: bool) -> Iterator[ScheduledSequence]:
         for sequence in self.running:
             if budget and sequence.num_uncomputed_tokens > 1 and self.block_manager.arrived(sequence):
-                scheduled = _chunk(sequence, budget, alone)
+                scheduled = chunk(sequence, budget, alone)
                 budget -= scheduled.count
                 yield scheduled
         while budget and (sequence := self._admit()) is not None:
             if sequence.arrival is not None:
                 continue
-            scheduled = _chunk(sequence, budget, alone)
+            scheduled = chunk(sequence, budget, alone)
             budget -= scheduled.count
             yield scheduled
 
@@ -330,40 +274,3 @@ class Scheduler:
         self._running[sequence.request_id] = sequence
         sequence.status = SequenceStatus.RUNNING
         return sequence
-
-
-def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
-    """Refuses what an engine with this `config` could not run even alone.
-
-    Raises:
-        RequestError: naming the limit.
-    """
-    if not sequence.token_ids:
-        raise RequestError("the prompt is empty", "prompt", "empty_prompt")
-    if not all(issubclass(kind, int | bytes) for kind in set(map(type, sequence.token_ids))):
-        raise RequestError("prompt tokens must be int or bytes", "prompt", "invalid_token")
-    if sequence.max_new_tokens < 1:
-        raise RequestError(
-            f"max_new_tokens must be at least 1, got {sequence.max_new_tokens}",
-            "max_new_tokens",
-            "out_of_range",
-        )
-    needed = sequence.max_total_tokens
-    parts = (
-        f"a prompt of {sequence.num_prompt_tokens} and {sequence.max_new_tokens} new tokens "
-        f"need {needed} positions"
-    )
-    if needed > config.max_model_len:
-        raise RequestError(f"{parts}, max_model_len is {config.max_model_len}", "max_new_tokens", "too_long")
-    capacity = config.num_blocks * config.block_size
-    if needed > capacity:
-        raise RequestError(f"{parts}, the KV cache holds {capacity}", "max_new_tokens", "too_long")
-
-
-def _chunk(sequence: Sequence, budget: int, alone: bool) -> ScheduledSequence:
-    """The next positions of a prefill. `alone`: nobody waits for it, so a resumed one may be exact."""
-    start = sequence.num_computed_tokens
-    count = min(sequence.num_uncomputed_tokens, budget)
-    if alone and sequence.num_resumed_tokens:
-        count = min(count, max(1, sequence.resumed_from - start))
-    return ScheduledSequence(sequence, start, count)

@@ -26,7 +26,7 @@ from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
 from engine.parallel.part import WHOLE, Part
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm.families import TextModel
 from models.llm.sampler import Answer, Sampled, sample

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.attention import AttentionBatch
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 
 
 @dataclass

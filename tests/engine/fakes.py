@@ -17,7 +17,7 @@ from engine.errors import DeviceLostError
 from engine.kv_cache.host_tier import Transfer
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 
 Token = int | bytes

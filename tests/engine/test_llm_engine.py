@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import EngineError, RequestError
 from engine.model_runner import StepResult
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from tests.engine.fakes import FakeRunner, Token, check, expected_tokens, generated, make_engine, run_all
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.attention.selection import BACKENDS, BLOCK_SIZES, build_backend
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm import SamplingParams
 from models.llm.checkpoint import TextCheckpoint, load_text_checkpoint

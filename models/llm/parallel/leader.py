@@ -13,7 +13,7 @@ from engine.device.cuda_graphs import Compute
 from engine.parallel.leading import Leading
 from engine.parallel.part import Part
 from engine.parallel.ranks import Ranks
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from models.llm.parallel.draw import GATHERS, draw, ways_of
 from models.llm.parallel.rank import ENDS, PROGRAMS, STEP
 from models.llm.runner import Report, TextRunner

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.device.staging import Mark
 from engine.model_runner import StepResult
 from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm.programs.sampling_program import Drawn, Kind, Told
 from models.llm.programs.step_programs import StepPrograms

@@ -15,7 +15,7 @@ import numpy as np
 from engine.errors import EngineError
 from engine.model_runner import StepResult
 from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageRow
 from models.voxcpm.programs.patch_program import Launched, PatchResult, PatchRow

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from engine.cpu.threads import StepThreads
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from models.voxcpm.requests.generation import GenerationState
 

@@ -15,8 +15,9 @@ import pytest
 from engine.config import EngineConfig
 from engine.llm_engine import LLMEngine
 from engine.model_runner import StepResult
+from engine.scheduling import budget
 from engine.scheduling import scheduler as scheduler_module
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 
 TOKEN_SECONDS = 0.16
@@ -159,7 +160,7 @@ def test_prompts_take_what_the_listeners_can_spare(monkeypatch: pytest.MonkeyPat
         return sorted(at - 5.0 for name, at in device.began_at.items() if name.startswith("5.0"))
 
     spared = waited(run())
-    monkeypatch.setattr(scheduler_module, "LEAD_SHARE", 0.0)
+    monkeypatch.setattr(budget, "LEAD_SHARE", 0.0)
     fixed = waited(run())
     assert spared[-1] < 0.8 * fixed[-1]
     assert sum(spared) < 0.8 * sum(fixed)

@@ -8,7 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.config import EngineConfig
 from engine.errors import RequestError
-from engine.scheduling.scheduler import ScheduledSequence, Scheduler
+from engine.scheduling.batch import ScheduledSequence
+from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence, SequenceStatus
 from tests.engine.scheduling.test_scheduler import names
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.errors import RequestError
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm import LLM, SamplingParams
 from models.llm.token_step import TokenStep

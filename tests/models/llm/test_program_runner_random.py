@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from engine.model_runner import StepResult
 from engine.programs.ahead import Chunk
 from engine.programs.slots import Slots
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm.programs.runner import ProgramRunner
 from models.llm.programs.tables import PREFIX

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
 from engine.programs.slots import Slots
-from engine.scheduling.scheduler import ScheduledSequence
+from engine.scheduling.batch import ScheduledSequence
 from engine.sequence import Sequence
 from models.voxcpm.programs.language_program import LanguageRow
 from models.voxcpm.programs.patch_program import PatchRow
