@@ -104,6 +104,7 @@ MAY_NOT_IMPORT = {
     "gateway": {"torch", "transformers", "safetensors"},
     "engine/sequence.py": {"torch"},
     "engine/kv_cache/block_manager.py": {"torch"},
+    "engine/kv_cache/blocks.py": {"torch"},
     "engine/scheduling": {"torch"},
     "engine/llm_engine.py": {"torch"},
     "engine/loop.py": {"torch"},

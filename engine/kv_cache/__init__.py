@@ -1,6 +1,7 @@
 """Where keys and values live between steps.
 
-block_manager.py   who owns which block, and which computed blocks can be shared
+block_manager.py   which blocks a sequence gets, and which of them it need not compute
+blocks.py          how often each block is used, what it holds, and which is handed out next
 invariants.py      what holds of blocks between any two of its calls
 prefix.py          what a block holds, as the hash under which it is shared
 pool.py            the paged store of one device

@@ -19,23 +19,15 @@ may compute it or share these blocks until `arrived` says so.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from engine.errors import EngineError
+from engine.kv_cache.blocks import Blocks, Found
 from engine.kv_cache.figures import CacheFigures
 from engine.kv_cache.host_tier import HostTier
-from engine.kv_cache.invariants import Block, check_blocks, check_sequence
+from engine.kv_cache.invariants import check_blocks, check_sequence
 from engine.kv_cache.prefix import Prefix
 from engine.sequence import Arrival, Sequence
-
-
-class _Found(NamedTuple):
-    """A prefix in a block of the device; None: it lies on the host."""
-
-    prefix: Prefix
-    block: int | None
 
 
 class BlockManager:
@@ -61,16 +53,12 @@ class BlockManager:
         self.enable_prefix_caching = enable_prefix_caching
         self.figures = figures or CacheFigures()
         self._host = host
-        self._blocks = [Block() for _ in range(num_blocks)]
-        # Taken from the front: never cached or no longer valid first, then the least recently freed.
-        self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))
-        # Several blocks can hold the same prefix, when equal prompts were computed side by side.
-        self._cached: dict[bytes, dict[int, None]] = {}
+        self._blocks = Blocks(num_blocks, host)
 
     @property
     def num_free_blocks(self) -> int:
         """Blocks that no sequence uses, those with reusable contents included."""
-        return len(self._free)
+        return len(self._blocks.free)
 
     def blocks_for(self, num_tokens: int) -> int:
         """Blocks that `num_tokens` positions need."""
@@ -92,22 +80,22 @@ class BlockManager:
         found = self._match(sequence)
         here = [block for _, block in found if block is not None]
         num_fresh = self.blocks_for(len(sequence)) - len(here)
-        num_revived = sum(self._blocks[block].ref_count == 0 for block in here)
-        if num_fresh + num_revived + reserve > len(self._free):
+        num_revived = sum(self._blocks.states[block].ref_count == 0 for block in here)
+        if num_fresh + num_revived + reserve > len(self._blocks.free):
             return False
         self._give(sequence, found, num_fresh)
         return True
 
-    def _give(self, sequence: Sequence, found: list[_Found], num_fresh: int) -> None:
+    def _give(self, sequence: Sequence, found: list[Found], num_fresh: int) -> None:
         for prefix, block in found:
             if block is not None:
-                self._share(block, returns=bool(sequence.kept))
+                self._blocks.share(block, returns=bool(sequence.kept))
                 if len(prefix.tokens) < self.block_size:  # its owner goes on writing there
-                    self._forget(block)
+                    self._blocks.forget(block)
         missing = [prefix for prefix, block in found if block is None]
         if self._host is not None:
             self._host.expect(missing)  # or making room could push out what is about to be brought
-        fresh = sorted(self._take() for _ in range(num_fresh))  # neighbours are copied at once
+        fresh = sorted(self._blocks.take() for _ in range(num_fresh))  # neighbours are copied at once
         incoming, unused = list(zip(missing, fresh, strict=False)), iter(fresh)
         sequence.block_table = [next(unused) if block is None else block for _, block in found]
         sequence.block_table += unused
@@ -119,11 +107,6 @@ class BlockManager:
         if self._host is not None:
             self._host.release(missing, self.block_size)
         self.arrived(sequence)
-
-    def _share(self, block: int, returns: bool) -> None:
-        self._free.pop(block, None)
-        self._blocks[block].ref_count += 1
-        self._blocks[block].reused |= not returns
 
     def _count(self, sequence: Sequence, missing: list[Prefix]) -> None:
         brought = sum(len(prefix.tokens) for prefix in missing)
@@ -142,7 +125,7 @@ class BlockManager:
             sequence.arrival = None
             for prefix, block in arrival.blocks:
                 if len(prefix.tokens) == self.block_size:
-                    self._register(block, prefix)
+                    self._blocks.register(block, prefix)
         self._release(sequence)
         return True
 
@@ -167,7 +150,7 @@ class BlockManager:
         """Whether the blocks for all tokens of a running sequence can be had."""
         if self.covers(sequence):
             return True
-        return self.blocks_for(len(sequence)) - len(sequence.block_table) <= len(self._free)
+        return self.blocks_for(len(sequence)) - len(sequence.block_table) <= len(self._blocks.free)
 
     def append(self, sequence: Sequence) -> None:
         """Extends the block table to cover all tokens, the latest included, whose turn to be computed comes
@@ -181,12 +164,12 @@ class BlockManager:
         if not self.can_append(sequence):
             raise EngineError(f"out of KV blocks for {sequence.request_id}")
         while len(sequence.block_table) < self.blocks_for(len(sequence)):
-            sequence.block_table.append(self._take())
+            sequence.block_table.append(self._blocks.take())
 
     def look_ahead(self, sequence: Sequence) -> None:
         """Gives a sequence the block of its next token before it has one, if a block is free."""
-        if self._free and len(sequence.block_table) < self.blocks_for(len(sequence) + 1):
-            sequence.block_table.append(self._take())
+        if self._blocks.free and len(sequence.block_table) < self.blocks_for(len(sequence) + 1):
+            sequence.block_table.append(self._blocks.take())
 
     def commit(self, sequence: Sequence, num_computed_tokens: int) -> None:
         """Records that positions below `num_computed_tokens` are computed; offers full blocks to others."""
@@ -197,18 +180,14 @@ class BlockManager:
         for number in range(first, end):
             prefix = self._prefix_of(sequence, number)
             index = sequence.block_table[number]
-            self._register(index, prefix)
-            self._blocks[index].reused |= (number + 1) * self.block_size <= sequence.num_lasting_tokens
+            self._blocks.register(index, prefix)
+            self._blocks.states[index].reused |= (number + 1) * self.block_size <= sequence.num_lasting_tokens
 
     def foresee(self, sequence: Sequence, num_computed_tokens: int) -> None:
         """Hash now what `commit` will ask for: the host has time while the device computes."""
         full = num_computed_tokens // self.block_size
         if full and self.enable_prefix_caching:
             self._prefix_of(sequence, full - 1)
-
-    def _register(self, index: int, prefix: Prefix) -> None:
-        self._blocks[index].prefix = prefix
-        self._cached.setdefault(prefix.digest, {})[index] = None
 
     def free(self, sequence: Sequence, reusable: bool = True, returns: bool = False) -> None:
         """Takes all blocks back; computed contents stay reusable until their block is handed out again.
@@ -225,14 +204,7 @@ class BlockManager:
         if not returns:
             self._release(sequence)
         # The end of a prefix is of no use without its beginning, so it goes into the queue first.
-        for index in reversed(sequence.block_table):
-            block = self._blocks[index]
-            block.ref_count -= 1
-            if block.ref_count == 0:
-                if not reusable:
-                    self._forget(index)
-                self._free[index] = None
-                self._free.move_to_end(index, last=block.prefix is not None)
+        self._blocks.give_back(reversed(sequence.block_table), reusable)
         sequence.block_table = []
         sequence.num_computed_tokens = 0
 
@@ -245,37 +217,18 @@ class BlockManager:
             # By its name nobody else finds it: beyond these tokens it holds what was launched ahead.
             own = Prefix.extend(parent, (sequence.request_id.encode(),))
             tail = Prefix.extend(own, self._tokens_of(sequence, full)[:rest])
-            self._register(sequence.block_table[full], tail)
+            self._blocks.register(sequence.block_table[full], tail)
             sequence.kept.append(tail)
         if self._host is not None:
             self._host.expect(sequence.kept)
 
-    def _take(self) -> int:
-        index, _ = self._free.popitem(last=False)
-        block = self._blocks[index]
-        if self._host is not None and block.prefix is not None:
-            self._host.keep(block.prefix, index, block.reused)
-        self._forget(index)
-        block.ref_count = 1
-        return index
-
-    def _forget(self, index: int) -> None:
-        """What the block holds is found by nobody any more."""
-        block = self._blocks[index]
-        if block.prefix is not None:
-            holders = self._cached[block.prefix.digest]
-            del holders[index]
-            if not holders:
-                del self._cached[block.prefix.digest]
-            block.prefix, block.reused = None, False
-
-    def _match(self, sequence: Sequence) -> list[_Found]:
+    def _match(self, sequence: Sequence) -> list[Found]:
         """The longest cached prefix, the last token excluded; a part of a block for who computed it alone."""
-        found: list[_Found] = []
+        found: list[Found] = []
         if not self.enable_prefix_caching:
             return found
         for number in range((len(sequence) - 1) // self.block_size):
-            place = self._find(self._prefix_of(sequence, number))
+            place = self._blocks.find(self._prefix_of(sequence, number))
             if place is None:
                 break
             found.append(place)
@@ -285,19 +238,11 @@ class BlockManager:
         else:
             full = len(sequence.kept) - 1
             if full == len(found) and len(sequence.kept[full].tokens) < self.block_size:
-                tail = self._find(sequence.kept[full])
+                tail = self._blocks.find(sequence.kept[full])
                 found += [tail] if tail is not None else []
         return self._worthwhile(found)
 
-    def _find(self, prefix: Prefix) -> _Found | None:
-        for index in self._cached.get(prefix.digest, ()):
-            held = self._blocks[index].prefix
-            if held is not None and held.same_as(prefix):
-                return _Found(held, index)
-        on_host = self._host is not None and self._host.has(prefix)
-        return _Found(prefix, None) if on_host else None
-
-    def _worthwhile(self, found: list[_Found]) -> list[_Found]:
+    def _worthwhile(self, found: list[Found]) -> list[Found]:
         """Without what lies on the host, and all behind it, where computing that is faster."""
         first = next((number for number, place in enumerate(found) if place.block is None), len(found))
         missing = sum(place.block is None for place in found)
@@ -324,8 +269,8 @@ class BlockManager:
             EngineError: names the first rule that does not hold.
         """
         sequences = list(sequences)
-        check_blocks(self._blocks, self._free, self._cached, sequences)
+        check_blocks(self._blocks.states, self._blocks.free, self._blocks.cached, sequences)
         for sequence in sequences:
-            check_sequence(sequence, self._blocks, self.block_size)
+            check_sequence(sequence, self._blocks.states, self.block_size)
         if self._host is not None:
             self._host.check_invariants(prefix for sequence in sequences for prefix in sequence.kept)

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from engine.errors import require
+from engine.kv_cache.blocks import Block
 from engine.kv_cache.prefix import Prefix
 from engine.sequence import Sequence
-
-
-@dataclass(slots=True)
-class Block:
-    """`ref_count` block tables name this block; `prefix` is set once it is full and computed.
-
-    reused: it was found by a second sequence, or is part of what lasts (`Sequence.num_lasting_tokens`).
-    """
-
-    ref_count: int = 0
-    prefix: Prefix | None = None
-    reused: bool = False
 
 
 def check_blocks(

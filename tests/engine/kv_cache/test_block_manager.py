@@ -252,8 +252,8 @@ def test_a_preempted_sequence_keeps_its_tokens_when_pickled() -> None:
     ("corrupt", "rule_broken"),
     [
         (lambda m, s: s.block_table.append(s.block_table[0]), "references"),
-        (lambda m, s: m._free.update({s.block_table[0]: None}), "free and used"),
-        (lambda m, s: m._cached.clear(), "not registered"),
+        (lambda m, s: m._blocks.free.update({s.block_table[0]: None}), "free and used"),
+        (lambda m, s: m._blocks.cached.clear(), "not registered"),
         (lambda m, s: setattr(s, "num_computed_tokens", 3), "before it is full"),
         (lambda m, s: s.token_ids.__setitem__(0, 99), "something else"),
         (lambda m, s: s.block_table.pop(), "references"),
