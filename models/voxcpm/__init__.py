@@ -8,7 +8,7 @@ loading.py        an engine loaded and warmed up, over one rank or several
 options.py        what may be chosen when an engine is built
 description.py    what an engine says of the model it serves
 runner.py         one call computes one step of a mixed batch
-config.py         a checkpoint's `config.json`
+config/           a checkpoint's `config.json`
 checkpoint.py     a checkpoint on disk, and its loading
 model.py          the network, but for the audio VAE
 flow_matching.py  its solver: noise to a patch of latents

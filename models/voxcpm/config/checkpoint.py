@@ -1,28 +1,17 @@
-"""Configuration of a VoxCPM checkpoint, as its `config.json` states it.
-
-One set of dataclasses serves VoxCPM-0.5B, VoxCPM1.5 and VoxCPM2; the generations differ only in
-values (`VoxCPMConfig.concat_residual`, `two_condition_tokens`, ...), never in code. Example:
-
-    config = VoxCPMConfig.from_dict(json.loads(Path("config.json").read_text()))
-    config.dit_transformer().num_attention_heads
-"""
+"""A whole checkpoint, and how its file is read."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.layers.rotary import LongRope
 from models.config_fields import ConfigError, build, check_sizes, section
+from models.voxcpm.config.audio_vae import AudioVAEConfig
+from models.voxcpm.config.transformer import LocalTransformerConfig, RopeScaling, TransformerConfig
 
 ARCHITECTURES = ("voxcpm", "voxcpm2")
-_SIZES = (
-    "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads",
-    "max_position_embeddings", "kv_channels",
-)  # fmt: skip
 _LOCAL_SIZES = ("hidden_dim", "ffn_dim", "num_heads", "num_layers", "kv_channels")
 _VAE_SIZES = (
     "encoder_dim", "encoder_rates", "latent_dim", "decoder_dim", "decoder_rates", "sample_rate",
@@ -32,99 +21,6 @@ _OWN_SIZES = (
     "patch_size", "residual_lm_num_layers", "scalar_quantization_latent_dim", "scalar_quantization_scale",
     "max_length",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RopeScaling:
-    """LongRoPE factors, one per pair of head dimensions."""
-
-    short_factor: tuple[float, ...]
-    long_factor: tuple[float, ...]
-    original_max_position_embeddings: int
-    type: str = "longrope"
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """A MiniCPM-4 transformer stack (Llama layout: RMSNorm, GQA, SwiGLU, no biases).
-
-    `kv_channels` is the head dimension; where a file leaves it out it is hidden_size / heads.
-    """
-
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
-    max_position_embeddings: int
-    rope_scaling: RopeScaling
-    vocab_size: int = 0
-    rms_norm_eps: float = 1e-5
-    rope_theta: float = 10000.0
-    kv_channels: int | None = None
-    use_mup: bool = True
-    scale_emb: float = 1.0
-    scale_depth: float = 1.0
-    dim_model_base: int = 256
-    bos_token_id: int = 1
-    eos_token_id: int = 2
-    no_rope: bool = False
-
-    def __post_init__(self) -> None:
-        check_sizes(self, *_SIZES)
-        if self.num_attention_heads % self.num_key_value_heads:
-            raise ConfigError(
-                f"num_attention_heads {self.num_attention_heads} is not a multiple of "
-                f"num_key_value_heads {self.num_key_value_heads}"
-            )
-        for name in ("short_factor", "long_factor"):
-            factors = getattr(self.rope_scaling, name)
-            if not self.no_rope and len(factors) != self.head_dim // 2:
-                raise ConfigError(
-                    f"rope_scaling.{name} has {len(factors)} values, "
-                    f"head_dim {self.head_dim} needs {self.head_dim // 2}"
-                )
-
-    @property
-    def head_dim(self) -> int:
-        return self.kv_channels or self.hidden_size // self.num_attention_heads
-
-    @property
-    def qk_norm(self) -> bool:
-        return False
-
-    def rotary(self) -> LongRope | None:
-        """See `models.transformer.stack.StackShape`."""
-        if self.no_rope:
-            return None
-        scaling = self.rope_scaling
-        return LongRope(
-            head_dim=self.head_dim,
-            base=self.rope_theta,
-            max_position=self.max_position_embeddings,
-            original_max_position=scaling.original_max_position_embeddings,
-            short_factor=scaling.short_factor,
-            long_factor=scaling.long_factor,
-        )
-
-    @property
-    def embedding_scale(self) -> float:
-        return self.scale_emb if self.use_mup else 1.0
-
-    @property
-    def residual_scale(self) -> float:
-        return self.scale_depth / math.sqrt(self.num_hidden_layers) if self.use_mup else 1.0
-
-
-@dataclass(frozen=True)
-class LocalTransformerConfig:
-    """The local encoder's or the DiT's own sizes; the rest comes from the LM's config."""
-
-    hidden_dim: int = 1024
-    ffn_dim: int = 4096
-    num_heads: int = 16
-    num_layers: int = 4
-    kv_channels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,46 +35,6 @@ class FlowMatchingConfig:
     def __post_init__(self) -> None:
         if self.solver != "euler":
             raise ConfigError(f"dit_config.cfm_config.solver {self.solver!r} is not supported, only 'euler'")
-
-
-@dataclass(frozen=True)
-class AudioVAEConfig:
-    """Shape of the audio VAE. `odd_stride_padding`: how the first generation pads strided convolutions."""
-
-    encoder_dim: int = 128
-    encoder_rates: tuple[int, ...] = (2, 5, 8, 8)
-    latent_dim: int = 64
-    decoder_dim: int = 1536
-    decoder_rates: tuple[int, ...] = (8, 8, 5, 2)
-    depthwise: bool = True
-    sample_rate: int = 16000
-    out_sample_rate: int | None = None
-    use_noise_block: bool = False
-    sr_bin_boundaries: tuple[int, ...] | None = None
-    cond_type: str = "scale_bias"
-    cond_dim: int = 128
-    cond_out_layer: bool = False
-    odd_stride_padding: bool = False
-
-    def __post_init__(self) -> None:
-        if self.use_noise_block:
-            raise ConfigError(
-                "audio_vae_config.use_noise_block is not supported: its output is not deterministic"
-            )
-
-    @property
-    def hop_length(self) -> int:
-        """Input samples per latent frame."""
-        return math.prod(self.encoder_rates)
-
-    @property
-    def output_hop_length(self) -> int:
-        """Output samples per latent frame."""
-        return math.prod(self.decoder_rates)
-
-    @property
-    def output_sample_rate(self) -> int:
-        return self.out_sample_rate or self.sample_rate
 
 
 @dataclass(frozen=True)
