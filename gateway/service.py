@@ -167,7 +167,7 @@ class Gateway:
 
     def check_shortest(self, request: TtsRequest, needed: Requirement) -> None:
         """Raise ApiError for a `max_seconds` in which no model that may speak the request says anything."""
-        models = self.pool.models_for(needed)
+        models = self.pool.workers.models_for(needed)
         least = min((model.patch_seconds for model in models), default=0.0)
         if request.max_seconds is not None and request.max_seconds * request.speed < least:
             message = f"max_seconds is at least {least / request.speed:g}"

@@ -83,8 +83,8 @@ GATEWAY_ROOMS = (
 ROOMS = {
     "gateway": GATEWAY_ROOMS,
     "gateway/slots": (
-        *("requirement", "capacity", "line", "demand", "grace", "admission", "dispatch", "reports"),
-        "pool",
+        *("requirement", "capacity", "line", "leases", "demand", "grace", "admission", "dispatch"),
+        *("reports", "pool"),
     ),
     "gateway/api": (
         *("permissions", "transfer", "pages"),

@@ -1,6 +1,7 @@
 """Who gets a slot of a worker, and when.
 
-pool.py         the whole: admits tickets, grants leases
+pool.py         the whole: admits tickets, and has them wait for their leases
+leases.py       how a slot is given to a ticket, and given back
 reports.py      what is heard of workers
 requirement.py  what a request needs of a worker
 dispatch.py     which ticket gets which free slot

@@ -16,14 +16,12 @@ awaiting, except for the wait itself.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import math
 import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Literal
 
 from gateway.errors import ApiError
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
@@ -31,9 +29,11 @@ from gateway.slots.capacity.estimates import Outlook
 from gateway.slots.capacity.groups import Groups
 from gateway.slots.capacity.outlooks import Outlooks
 from gateway.slots.capacity.worker import Worker
+from gateway.slots.capacity.workers import Workers
 from gateway.slots.demand import Demand
 from gateway.slots.dispatch import Asking, next_grant
 from gateway.slots.grace import GracePeriod
+from gateway.slots.leases import Leases
 from gateway.slots.line.about import About
 from gateway.slots.line.positions import CallLater, PositionAnnouncer, call_later
 from gateway.slots.line.queue import TicketQueue
@@ -41,7 +41,6 @@ from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.reports import Reports
 from gateway.slots.requirement import Requirement
-from worker.protocol import AnyModel
 
 _NOBODY = Standing()
 _UNKNOWN = About()
@@ -61,7 +60,7 @@ class WorkerPool:
         clock: Callable[[], float] = time.monotonic,
         call_later: CallLater = call_later,
     ) -> None:
-        self.workers: dict[str, Worker] = {worker.id: worker for worker in workers}
+        self.workers = Workers((worker.id, worker) for worker in workers)
         self.queue = TicketQueue(ageing_seconds)
         self.tickets: dict[str, Ticket] = {}
         """Every admitted ticket, waiting, running or between two attempts."""
@@ -77,7 +76,6 @@ class WorkerPool:
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
-        self._lease_numbers = itertools.count(1)
         self._positions = PositionAnnouncer(self.queue, call_later)
         self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
         self.streams: Counter[str] = Counter()
@@ -85,6 +83,7 @@ class WorkerPool:
         self._asking = Asking()
         self._groups = Groups()
         self._outlooks = Outlooks(self.workers.values(), self._groups, clock)
+        self._leases = Leases(self._groups, self._outlooks, clock)
         self.reports = Reports(
             self._groups,
             self._outlooks,
@@ -158,15 +157,6 @@ class WorkerPool:
             self.queue.remove(ticket)
             self._fail(ticket, problem)
 
-    def models(self, kind: Literal["speech", "text"]) -> dict[str, AnyModel]:
-        """Of a kind that workers serve, or served before they were restarted, by name."""
-        found = (worker.model for worker in self.workers.values() if worker.model is not None)
-        return {model.name: model for model in found if model.kind == kind}
-
-    def models_for(self, requirement: Requirement) -> list[AnyModel]:
-        """Those that meet it, as far as workers told what they serve."""
-        return [worker.model for worker in self.workers.values() if worker.offers(requirement)]
-
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
         if self._groups.serves(requirement) or self.prospects(requirement):
@@ -195,7 +185,7 @@ class WorkerPool:
         ticket.future = asyncio.Future()
         self.queue.push_front(ticket)
         if ticket.lease is not None:
-            self._give_back(ticket.lease)
+            self._leases.give_back(ticket.lease)
             ticket.lease = None
         self._outlooks.changed()
         self._dispatch()
@@ -233,16 +223,9 @@ class WorkerPool:
         """Return a slot. Does nothing for a lease that is no longer in force."""
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
-        if self._give_back(lease):
+        if self._leases.give_back(lease):
             self._outlooks.changed()
             self._dispatch()
-
-    def _give_back(self, lease: Lease) -> bool:
-        """Whether the lease was in force until now."""
-        lease.worker.sharing.ended(lease.id)
-        in_force = lease.worker.leases.pop(lease.id, None) is not None
-        self._groups.touch(lease.worker)
-        return in_force
 
     def _leave(self, ticket: Ticket) -> None:
         del self.tickets[ticket.id]
@@ -264,18 +247,8 @@ class WorkerPool:
         while grant := next_grant(self.queue, self._groups, self._clock()):
             self.queue.take(grant.ticket, grant.rank)
             if not grant.ticket.future.done():
-                self._grant(grant.ticket, grant.worker)
+                self._leases.grant(grant.ticket, grant.worker)
         self._changed()
-
-    def _grant(self, ticket: Ticket, worker: Worker) -> None:
-        ticket.attempts += 1
-        lease = Lease(f"l_{next(self._lease_numbers)}", ticket.attempts, worker, ticket, self._clock())
-        worker.leases[lease.id] = lease
-        worker.sharing.leased(lease.id)
-        self._groups.touch(worker)
-        ticket.lease = lease
-        self._outlooks.changed()
-        ticket.future.set_result(lease)
 
     @contextmanager
     def slots_change(self, worker: Worker) -> Iterator[None]:

@@ -157,7 +157,7 @@ class Synthesis(Served[Outcome]):
         of silence. Raises ApiError.
         """
         pool = self._gateway.pool
-        model = next(iter(pool.models_for(requirement)), None)
+        model = next(iter(pool.workers.models_for(requirement)), None)
         if model is None:
             raise pool.why_unservable(requirement) or ApiError(503, "no_worker", "no worker is up yet")
         self.clip.begin(model)

@@ -21,7 +21,7 @@ RECORDING, SAMPLE = "recording", "sample"
 
 def served_models(pool: WorkerPool) -> set[str]:
     """Names of the speech models that workers serve."""
-    return set(pool.models("speech"))
+    return set(pool.workers.models("speech"))
 
 
 def is_built_in(pool: WorkerPool, name: str) -> bool:

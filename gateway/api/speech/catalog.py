@@ -28,7 +28,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     return {
         **_described(loaded),
         "models": [models[name] for name in sorted(models)],
-        "text_models": sorted(gateway.pool.models("text")),
+        "text_models": sorted(gateway.pool.workers.models("text")),
         "loading": _loading(workers),
         "max_text_characters": settings.max_text_characters,
         "max_audio_seconds": settings.max_audio_seconds,

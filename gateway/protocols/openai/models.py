@@ -41,7 +41,7 @@ async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
 
 
 def _all_models(gateway: Gateway) -> set[str]:
-    return served_models(gateway.pool) | set(gateway.pool.models("text"))
+    return served_models(gateway.pool) | set(gateway.pool.workers.models("text"))
 
 
 async def _adapted(request: Request, gateway: Gateway) -> list[str]:
