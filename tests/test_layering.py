@@ -90,6 +90,7 @@ ROOMS = {
         *("permissions", "transfer", "pages"),
         *("speech", "voices", "long_texts", "sessions", "operations"),
     ),
+    "gateway/live": ("messages", "session", "speech", "hosted"),
     "gateway/sessions": (
         *("search", "file_names", "storage", "index", "recording", "listing", "archive", "words"),
         *("cleanup", "upkeep", "recorder", "witness"),

@@ -10,10 +10,10 @@ import structlog
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.live.messages import Start
-from gateway.live.session import LiveSession
-from gateway.live.speech import LiveSpeech
-from gateway.live.states import Outlet
-from gateway.live.witness import LiveWitness
+from gateway.live.session.session import LiveSession
+from gateway.live.session.states import Outlet
+from gateway.live.speech.speech import LiveSpeech
+from gateway.live.speech.witness import LiveWitness
 from gateway.operations.measurements.objectives import Kind, note, note_request
 from gateway.service import Gateway
 from gateway.slots.line.standing import Standing

@@ -22,7 +22,7 @@ from gateway.callers.identity import Caller
 from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
-from gateway.live.states import check_appended
+from gateway.live.session.states import check_appended
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener

@@ -7,7 +7,7 @@
 
 `Work` uses the slot; what goes wrong with its worker ends here, in a ticket at the front of the queue and a
 word to the pool, or in an ApiError when the request has had its share of tries.
-`gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech.py` one sentence after the other,
+`gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech/` one sentence after the other,
 `gateway/answers/writing.py` writes one answer.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.errors import ApiError
-from gateway.live.session import LiveSession
+from gateway.live.session.session import LiveSession
 from gateway.settings import GatewaySettings
 from tests.gateway.fleet import ManualClock
 

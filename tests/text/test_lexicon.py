@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.live.splitter import SentenceSplitter
+from gateway.live.session.splitter import SentenceSplitter
 from gateway.text import Lexicon, normalise
 from gateway.text.lexicon import check_entries
 from gateway.text.spoken import Edit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import ApiError
-from gateway.live.states import State
+from gateway.live.session.states import State
 from tests.gateway.live_stage import RATE, Stage
 
 

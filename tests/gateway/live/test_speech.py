@@ -15,11 +15,11 @@ import pytest
 from gateway.audio.fade import fade_out
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
-from gateway.live.continuity import take_over
 from gateway.live.messages import Start, parse_command, parse_start
-from gateway.live.session import LiveSession
-from gateway.live.speech import LiveSpeech
-from gateway.live.witness import LiveWitness
+from gateway.live.session.session import LiveSession
+from gateway.live.speech.continuity import take_over
+from gateway.live.speech.speech import LiveSpeech
+from gateway.live.speech.witness import LiveWitness
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.capacity.worker import Health, Worker

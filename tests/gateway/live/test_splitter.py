@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.live.splitter import SentenceSplitter
-from gateway.live.timeline import Timeline
+from gateway.live.session.splitter import SentenceSplitter
+from gateway.live.session.timeline import Timeline
 from gateway.text import Lexicon, normalise
 
 words = st.sampled_from(

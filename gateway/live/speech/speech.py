@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from functools import partial
 
 import structlog
 
 from gateway.audio.formats import output_sample_rate
 from gateway.errors import ApiError
-from gateway.live.at_work import AtWork
 from gateway.live.messages import Start
-from gateway.live.saying import Saying
-from gateway.live.session import LiveSession
-from gateway.live.tracing import UtteranceSpans
-from gateway.live.witness import CUT_OFF, LiveWitness
-from gateway.operations.measurements.objectives import Kind
-from gateway.requests import NATIVE, random_seed
+from gateway.live.session.session import LiveSession
+from gateway.live.speech.at_work import AtWork
+from gateway.live.speech.saying import Saying
+from gateway.live.speech.speaker import LiveSpeaker
+from gateway.live.speech.tracing import UtteranceSpans
+from gateway.live.speech.witness import CUT_OFF, LiveWitness
+from gateway.requests import NATIVE
 from gateway.service import Gateway
 from gateway.slots.line.about import About
 from gateway.slots.line.standing import Standing
@@ -35,7 +34,7 @@ from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.synthesis.retakes import note_retake
-from gateway.voices.resolution import Speaker, VoiceKind
+from gateway.voices.resolution import VoiceKind
 from gateway.workers.client import RequestRejected, WorkerRefused
 from telemetry import NO_SPAN
 
@@ -67,15 +66,13 @@ class LiveSpeech:
         self._settings = gateway.settings
         self._session = session
         self._start = start
-        self.seed = random_seed() if start.seed is None else start.seed
         self._request_id = request_id
         self._standing = standing
         self._protocol = protocol
         self._witness = witness
         self._attempts = Attempts(gateway, request_id)
-        self._speaker = Speaker(start.voice)
-        self._lexicon = session.splitter.lexicon = gateway.lexicons.known(standing.tenant, start.lexicon)
-        self._model: str | None = None
+        self._speaker = LiveSpeaker(gateway, start, standing.tenant)
+        session.splitter.lexicon = self._speaker.lexicon
         self._ticket: Ticket | None = None
         repeated = partial(note_retake, gateway, request_id)
         self._saying = Saying(gateway, session, start, witness, self._attempts.heard, repeated)
@@ -92,12 +89,17 @@ class LiveSpeech:
     @property
     def model(self) -> str | None:
         """Which speaks; None until a worker took the session."""
-        return self._model if self._saying.sample_rate else None
+        return self._speaker.model if self._saying.sample_rate else None
 
     @property
     def voice_kind(self) -> VoiceKind:
         """Of the voice, as far as it is known."""
-        return self._speaker.kind
+        return self._speaker.voice_kind
+
+    @property
+    def seed(self) -> int:
+        """Of all its sentences."""
+        return self._speaker.seed
 
     @property
     def migrations(self) -> int:
@@ -107,12 +109,8 @@ class LiveSpeech:
     async def run(self) -> None:
         """Returns when the client asked for the end and all is said. Raises ApiError."""
         session = self._session
-        self._speaker = await self._gateway.speaker_of(self._start.request("x"), self._standing.tenant)
-        options = self._speaker.fill_in(self._start.request("x"))
-        self._model = options.model
-        self.seed = self.seed if options.seed is None else options.seed
-        lexicon = await self._gateway.lexicons.of(self._standing.tenant, self._start.lexicon)
-        self._lexicon = session.splitter.lexicon = lexicon
+        await self._speaker.find()
+        session.splitter.lexicon = self._speaker.lexicon
         session.open()
         try:
             async with self._whole:
@@ -137,7 +135,7 @@ class LiveSpeech:
         """Wait for a slot and keep it until it is not needed any more."""
         self._gateway.check_open()
         self._attempts.queue_again()
-        requirement = self.same_model() or self._speaker.requirement(self._model)
+        requirement = self.same_model() or self._speaker.requirement()
         about = About(self._speaker.title, None, self._protocol, self._standing.client)
         with self._gateway.pool.admit(
             self._request_id, requirement, self._tell_position, self._standing, about
@@ -204,9 +202,7 @@ class LiveSpeech:
 
     def same_model(self) -> Requirement | None:
         """What was begun stays with its model."""
-        clip = self._saying.clip
-        model = clip.model if clip and clip.begun else None
-        return self._speaker.requirement(model.name, model.revision) if model else None
+        return self._speaker.same_model(self._saying.clip)
 
     def lost(self, worker_id: str, reason: str) -> None:
         """A worker failed."""
@@ -215,7 +211,7 @@ class LiveSpeech:
     async def use(self, ticket: Ticket, lease: Lease) -> None:
         """Speak what there is to say, until there is nothing for a while."""
         session = self._session
-        self._model = lease.worker.model.name
+        self._speaker.model = lease.worker.model.name
         if not self._saying.sample_rate:
             self._saying.sample_rate = output_sample_rate(
                 "pcm", self._start.sample_rate, lease.worker.model.sample_rate
@@ -285,25 +281,19 @@ class LiveSpeech:
         utterance = self._session.timeline.begin()
         if utterance is None:
             return None
-        request = self._speaker.fill_in(self._start.request(utterance.text))
-        clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
-        clip.say_with(self._lexicon)
+        clip = self._speaker.clip(utterance.text, utterance.index)
         self._saying.begin(utterance, clip)
         self._gateway.retry_budget.add_request()
         self._attempts.renew(self._spans.begin(self.migrations, self._session.first_audio.since))
         if self._ticket is not None:
             self._ticket.excluded = frozenset()
         self._session.began(utterance)
-        self._witness.began(request, self.seed)
+        self._witness.began(clip.request, self.seed)
         return clip
 
     def _end_span(self, outcome: str, status: int | None = None) -> None:
-        kind = Kind.of(
-            model=self._model, voice=self._start.voice, protocol=self._protocol, tenant=self._standing.tenant
-        )
-        clip = self._saying.clip
+        kind, clip = self._speaker.kind(self._protocol), self._saying.clip
         audio_seconds = clip.audio_seconds if clip else 0.0
-        kind = replace(kind, voice=self._speaker.kind)
         self._spans.end(outcome, kind, self._attempts, audio_seconds, status)
         self._attempts.span = NO_SPAN  # a slot that is waited for later is the next utterance's
 

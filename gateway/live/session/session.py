@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.errors import ApiError
-from gateway.live.first_audio import FirstAudio
-from gateway.live.splitter import SentenceSplitter
-from gateway.live.states import Outlet, State, Voice, check_appended
-from gateway.live.timeline import Timeline, Utterance
-from gateway.live.timers import Alarm, IdleWatch
+from gateway.live.session.announcements import Announcements
+from gateway.live.session.first_audio import FirstAudio
+from gateway.live.session.splitter import SentenceSplitter
+from gateway.live.session.states import Outlet, State, Voice, check_appended
+from gateway.live.session.timeline import Timeline, Utterance
+from gateway.live.session.timers import Alarm, IdleWatch
 from gateway.settings import GatewaySettings
 from gateway.slots.line.positions import CallLater, call_later
 from gateway.timing.part import PartTimes
@@ -45,23 +46,21 @@ class LiveSession:
         self.tenant = ""
         self.paused = False
         self.stopping = False
-        self.ended = False
         self.farewell: ApiError | None = None
         """Why the session ends although its client did not ask for it: what is appended is still said."""
         self._settings = settings
         self._outlet = outlet
+        self._told = Announcements(outlet, self.timeline)
         self._holding = False
-        self._told_started = False
         self._let_go = False
         """The slot was given back, and is not wanted again until something happens."""
         self._cutting = False
         self._unconfirmed: deque[bool] = deque()
         """Pauses (True) and resumptions that the worker has not confirmed."""
-        self._announced = False
         self._flush, self._limit, self._end = (Alarm(later) for _ in range(3))
         self._idle = IdleWatch(
             settings.live_idle_seconds, later, clock, self._waits,
-            warn=lambda seconds: self._tell("idle", closes_in_seconds=seconds), end=self._idle_too_long,
+            warn=self._told.idle, end=self._idle_too_long,
         )  # fmt: skip
 
     def open(self) -> None:
@@ -71,14 +70,19 @@ class LiveSession:
 
     def close(self) -> None:
         """No timer rings any more, nothing is told."""
-        self.ended = True
+        self._told.close()
         self._idle.stop()
         for alarm in (self._flush, self._limit, self._end):
             alarm.clear()
 
     @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self._told.closed
+
+    @property
     def state(self) -> State:
-        """See the module."""
+        """What it does now."""
         if self.ended:
             return State.ENDED
         if self._cutting:
@@ -149,11 +153,7 @@ class LiveSession:
         waiting = self.timeline.waiting_characters + rest_characters
         spoken = self.timeline.cancel(played_samples, dropped_samples, rest_characters, self.sample_rate)
         self._idle.hush()
-        self._tell(
-            "cancelled", spoken_text=spoken.text, spoken_characters=spoken.characters,
-            estimated=spoken.estimated, played_samples=played_samples, unspoken_characters=waiting,
-            next_sample=self.timeline.samples,
-        )  # fmt: skip
+        self._told.cancelled(spoken, played_samples, waiting)
         self.voice.wake()
 
     def pause(self) -> None:
@@ -192,50 +192,36 @@ class LiveSession:
 
     def complain(self, error: ApiError) -> None:
         """Tell the client of something that does not end the session."""
-        self._tell("error", fatal=False, **error.to_dict())
+        self._told.error(error)
 
     # ----------------------------------------------------------------------------------------- from the voice
 
     def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """It waits; not told when another worker is to go on with what was begun."""
-        if self._told_started:
-            return
-        kind = "queue_update" if self._announced else "queued"
-        self._announced = True
-        eta_seconds = None if eta_seconds is None else round(eta_seconds, 3)
-        self._tell(kind, ticket_id=ticket_id, position=position, eta_seconds=eta_seconds)
+        """It waits."""
+        self._told.queued(ticket_id, position, eta_seconds)
 
     def got_slot(self, worker_id: str, sample_rate: int, **facts: Any) -> None:
-        """It has a slot; `facts` go into the message that says so, unless another worker just goes on."""
+        """It has a slot; `facts` go into the message that says so."""
         self._holding = True
         self.sample_rate = sample_rate
         self._idle.touch()
-        if not self._told_started:
-            self._told_started = True
-            self._tell("started", worker_id=worker_id, sample_rate=sample_rate, **facts)
+        self._told.started(worker_id, sample_rate, **facts)
 
     def lost_slot(self, for_good: bool) -> None:
         """The slot is gone; not `for_good` when the ticket is in front of the queue."""
         self._holding = False
         if for_good:
-            self._told_started = self._announced = False
+            self._told.queues_anew()
 
     def gave_back(self, reason: str) -> None:
         """The slot is not wanted for now, because of "idle" or "pause"."""
         if not self._let_go:
             self._let_go = True
-            self._tell("released", reason=reason)
+            self._told.released(reason)
 
     def began(self, utterance: Utterance) -> None:
         """The next utterance is being spoken."""
-        self._tell(
-            "utterance",
-            index=utterance.index,
-            text=utterance.text,
-            start=utterance.start,
-            end=utterance.end,
-            first_sample=utterance.first_sample,
-        )
+        self._told.utterance(utterance)
 
     def heard(self, pcm: bytes) -> None:
         """Audio of the current utterance goes out: s16le samples."""
@@ -257,13 +243,7 @@ class LiveSession:
 
     def spoke(self, finish_reason: str) -> None:
         """The current utterance is complete."""
-        ended = self.timeline.end(finish_reason)
-        self._tell(
-            "utterance_done",
-            index=ended.index,
-            last_sample=ended.first_sample + ended.samples,
-            finish_reason=finish_reason,
-        )
+        self._told.utterance_done(self.timeline.end(finish_reason), finish_reason)
 
     def confirmed(self, paused: bool) -> None:
         """The worker rests, or goes on."""
@@ -278,10 +258,6 @@ class LiveSession:
         self.voice.wake()
 
     # ----------------------------------------------------------------------------------------------- within
-
-    def _tell(self, kind: str, **fields: Any) -> None:
-        if not self.ended:
-            self._outlet.tell({"type": kind, "epoch": self.timeline.epoch, **fields})
 
     def _add(self, sentences: list[str]) -> None:
         silent = not self.timeline
@@ -307,9 +283,9 @@ class LiveSession:
     def _confirm(self, paused: bool) -> None:
         self.voice.wake()
         if paused:
-            self._tell("paused", limit_seconds=self._settings.live_pause_seconds)
+            self._told.paused(self._settings.live_pause_seconds)
         else:
-            self._tell("resumed")
+            self._told.resumed()
 
     def _paused_too_long(self) -> None:
         self.voice.let_go()

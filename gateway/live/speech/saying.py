@@ -10,11 +10,11 @@ from functools import partial
 
 from gateway.audio.delivery import Delivery
 from gateway.audio.output import Output
-from gateway.live.continuity import take_over
 from gateway.live.messages import Start
-from gateway.live.session import LiveSession
-from gateway.live.timeline import Utterance
-from gateway.live.witness import LiveWitness
+from gateway.live.session.session import LiveSession
+from gateway.live.session.timeline import Utterance
+from gateway.live.speech.continuity import take_over
+from gateway.live.speech.witness import LiveWitness
 from gateway.service import Gateway
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.conditioning import Conditioning
