@@ -17,6 +17,7 @@ from gateway.adapters.files import AdapterFiles
 from gateway.adapters.registry import ADAPTERS, AdapterRegistry
 from gateway.adapters.speaker import AdaptedSpeaker
 from gateway.database import Adapter, Database
+from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
@@ -87,7 +88,9 @@ class Adapters:
 
     # ------------------------------------------------------------------------------------------- the registry
 
-    async def create(self, file: int, form: AdapterForm, owner: str, id: str | None = None) -> Adapter:
+    async def create(
+        self, file: int, form: AdapterForm, owner: str, id: str | None = None, asked: Asked = NOT_ASKED
+    ) -> Adapter:
         """A new adapter of `owner` from an open file of weights; `id`: that it is to have, else a random one.
 
         Raises ApiError: 409 for the name or too many, 413, 422 for what does not fit, 503, 507.
@@ -109,6 +112,7 @@ class Adapters:
                 size_bytes=len(body),
                 **consent.columns_of(form.consent_by, form.consent_statement, found.digest, now()),
             )
+            asked.mark(row)
             async with self._changing:
                 await self._save(body, row.digest)
                 try:

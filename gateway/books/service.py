@@ -14,6 +14,7 @@ from gateway.books.request import BlocksChange, BookChange, NewBook, check_block
 from gateway.books.store import BookStore, blocks_of, gone, new_book_id
 from gateway.books.takes import Bounds, TakeStore, takes_of
 from gateway.database import Book, BookBlock, Job
+from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.errors import ApiError
 from gateway.jobs import Jobs
 from gateway.jobs.request import JobRequest
@@ -47,12 +48,13 @@ class Books:
 
     # --------------------------------------------------------------------------------------- for their owners
 
-    async def create(self, order: NewBook, owner: str) -> Book:
+    async def create(self, order: NewBook, owner: str, asked: Asked = NOT_ASKED) -> Book:
         """A new book. Raises ApiError: 404 for a voice, 422, 429."""
         check_blocks(order.blocks, self._gateway.settings)
         await self._check_voices({order.voice, *(block.voice for block in order.blocks)}, owner)
         book = Book(id=new_book_id(), owner=owner, title=order.title, voice=order.voice)
         book.language = order.language
+        asked.mark(book)
         await self.store.add(book, order.blocks)
         return book
 

@@ -3,6 +3,7 @@
 tables/          the tables; each change has a migration in migrations/versions/
 connection.py    SQLite in the data folder, or PostgreSQL by URL
 transactions.py  those that read, decide and then write
+repeats.py       requests that a client repeats
 named_rows.py    rows with an owner and a name, such as voices
 """
 

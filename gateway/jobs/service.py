@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 
 from gateway.database import DatabaseError, Job
+from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.audiobook import Audiobooks
@@ -54,7 +55,7 @@ class Jobs:
 
     # --------------------------------------------------------------------------------------- for their owners
 
-    async def create(self, order: JobRequest, owner: str) -> Job:
+    async def create(self, order: JobRequest, owner: str, asked: Asked = NOT_ASKED) -> Job:
         """A new job, which waits to be worked on. Raises ApiError: 429, 507."""
         job = Job(
             id=new_job_id(),
@@ -65,6 +66,7 @@ class Jobs:
             timestamps=order.timestamps,
             characters=len(order.text),
         )
+        asked.mark(job)
         files = self.files(job.id)
 
         async def write() -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from gateway.database import Training, TrainingRecording
+from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.service import Gateway
@@ -67,10 +68,11 @@ class Trainings:
             message = "this service trains no voices: training_enabled and training_base say whether and what"
             raise ApiError(503, "training_off", message, retry_after_seconds=3600)
 
-    async def create(self, order: TrainingRequest, owner: str) -> Training:
+    async def create(self, order: TrainingRequest, owner: str, asked: Asked = NOT_ASKED) -> Training:
         """A new training, which waits for recordings. Raises ApiError: 429, 503, 507."""
         self.check_on()
         training = Training(id=new_training_id(), owner=owner, **order.model_dump())
+        asked.mark(training)
         files = self.files(training.id)
 
         async def write() -> None:

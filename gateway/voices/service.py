@@ -12,6 +12,7 @@ import structlog
 from gateway.confined.children import warn_if_unconfined
 from gateway.content_files import ContentFiles
 from gateway.database import Database, Voice, VoiceConsent
+from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.disk import Disk
 from gateway.errors import ApiError
@@ -110,7 +111,7 @@ class Voices:
     # ------------------------------------------------------------------------------------------- the registry
 
     async def create(
-        self, file: int, form: VoiceForm, owner: str, id: str | None = None
+        self, file: int, form: VoiceForm, owner: str, id: str | None = None, asked: Asked = NOT_ASKED
     ) -> tuple[Voice, list[Check]]:
         """A new voice of `owner` from an open audio file, and remarks on it; `id` as of adapters.
 
@@ -119,6 +120,7 @@ class Voices:
         self._check_name(form.name)
         voice, audio, checks = await self._read(file, form, owner)
         voice.id = id
+        asked.mark(voice)
         audio_sha256 = voice.audio_sha256
         async with self._files:
             await self._save(audio, audio_sha256)

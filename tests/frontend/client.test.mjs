@@ -40,6 +40,43 @@ describe("VoxFleet over HTTP", () => {
     assert.deepEqual(JSON.parse(seen[0].body), { text: "Hi.", voice: "slt", format: "mp3" });
   });
 
+  test("what makes something is sent again under its key where no answer came, and nothing else is", async (t) => {
+    const { seen, fleet } = await service(200, { job: { id: "j" }, training: { id: "t" }, id: "x" });
+    const { setTimeout: wait } = globalThis;
+    const isPause = (next, ms) => [500, 2000].includes(ms);
+    t.mock.method(globalThis, "setTimeout", (...args) => (isPause(...args) ? wait(args[0], 0) : wait(...args)));
+    const ways = [
+      () => fleet.startJob("Hi."),
+      () => fleet.books.create({ title: "A book", blocks: [] }),
+      () => fleet.trainings.create({ name: "Anna" }),
+      () => fleet.createVoice({ name: "Anna", audio: new Blob(["audio"]) }),
+      () => fleet.createAdapter({ name: "Anna", config: "{}", weights: new Blob(["weights"]) }),
+    ];
+    for (const make of ways) {
+      const asked = [];
+      const cut = (request) => {
+        asked.push(request.headers["idempotency-key"]);
+        if (asked.length < 3) request.socket.destroy();
+      };
+      server.on("request", cut);
+      await make();
+      server.off("request", cut);
+      assert.equal(asked.length, 3);
+      assert.match(asked[0], /^[0-9a-f]{32}$/);
+      assert.deepEqual(new Set(asked).size, 1);
+    }
+    assert.equal(new Set(seen.map(({ headers }) => headers["idempotency-key"])).size, ways.length);
+    let tries = 0;
+    server.prependListener("request", (request) => {
+      tries += 1;
+      request.socket.destroy();
+    });
+    await assert.rejects(fleet.cancelJob("j"), { code: "no_answer" });
+    assert.equal(tries, 1);
+    await assert.rejects(fleet.startJob("Hi."), { code: "no_answer" });
+    assert.equal(tries, 4);
+  });
+
   test("a socket is opened with the key, encoded where it is no token", async (t) => {
     await service(200, {});
     const opened = [];

@@ -14,6 +14,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import error_from_answer, unreachable
 from voxfleet.client.forms import adapter_files, audio_file, part
 from voxfleet.client.live import LiveSession
+from voxfleet.client.repeats import sent_once
 from voxfleet.client.streaming import stream_speech
 from voxfleet.client.trainings import AsyncTrainings
 
@@ -158,7 +160,7 @@ class AsyncClient:
         if parameters:
             form["parameters"] = json.dumps(parameters)
         files = await audio_file(audio)
-        return (await self._call("POST", "/api/voices", data=form, files=files)).json()
+        return (await self._call("POST", "/api/voices", once=True, data=form, files=files)).json()
 
     async def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where: "usable", "checks". Nothing is kept."""
@@ -198,7 +200,8 @@ class AsyncClient:
         """
         config, weights = await asyncio.to_thread(adapter_files, folder)
         form = {"name": name, "config": config, **fields}
-        return (await self._call("POST", "/api/adapters", data=form, files={"weights": weights})).json()
+        files = {"weights": weights}
+        return (await self._call("POST", "/api/adapters", once=True, data=form, files=files)).json()
 
     async def delete_adapter(self, adapter_id: str) -> None:
         """Delete an adapter of one's own; clips that are being spoken with it are finished."""
@@ -240,7 +243,8 @@ class AsyncClient:
 
     async def start_job(self, text: str, **options: Any) -> dict[str, Any]:
         """Have a long text spoken while nobody waits; `options` are the other fields of `POST /api/jobs`."""
-        return (await self._call("POST", "/api/jobs", json={"text": text, **options})).json()["job"]
+        order = {"text": text, **options}
+        return (await self._call("POST", "/api/jobs", once=True, json=order)).json()["job"]
 
     async def jobs(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
         """One's own, the newest first: {"jobs": [...], "next_before": ...}."""
@@ -281,10 +285,11 @@ class AsyncClient:
         except httpx.HTTPError as error:
             raise unreachable(self._urls[0], error) from error
 
-    async def _call(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """A successful answer. Raises SpeechError."""
+    async def _call(self, method: str, path: str, *, once: bool = False, **options: Any) -> httpx.Response:
+        """A successful answer. `once`: to what makes something. Raises SpeechError."""
+        send = partial(self._http.request, method, path, **options)
         try:
-            answer = await self._http.request(method, path, **options)
+            answer = await (sent_once(send) if once else send())
         except httpx.HTTPError as error:
             raise unreachable(self._urls[0], error) from error
         if not answer.is_success:

@@ -70,7 +70,7 @@ class AsyncTrainings:
 
     async def create(self, name: str, **fields: Any) -> dict[str, Any]:
         """One that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
-        return (await self._call("POST", _PATH, json={"name": name, **fields})).json()["training"]
+        return (await self._call("POST", _PATH, once=True, json={"name": name, **fields})).json()["training"]
 
     async def add_recording(
         self, training_id: str, audio: bytes | Path, transcript: str, *, name: str | None = None

@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 from gateway.api.long_texts.jobs import checked_format
 from gateway.api.permissions import owner_of, refuse_cross_site, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
+from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.word_files import beside, check_form, words_response
 from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
@@ -23,6 +24,7 @@ from gateway.books.request import BlocksChange, BookChange, MakeRequest, NewBook
 from gateway.books.service import not_ready, unknown_block
 from gateway.books.store import gone
 from gateway.database import Book, BookBlock, Job
+from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.result import ResultFormat, result_pieces, samples_of
@@ -100,9 +102,13 @@ async def list_books(request: Request, gateway: GatewayDep, books: BooksDep) -> 
 
 
 @router.post("", dependencies=[Mutation], status_code=201, response_class=Response)
-async def create_book(order: NewBook, request: Request, gateway: GatewayDep, books: BooksDep) -> Response:
+async def create_book(
+    order: NewBook, request: Request, gateway: GatewayDep, books: BooksDep, key: KeyDep = None
+) -> Response:
     """A new book of these blocks; nothing of it is spoken yet."""
-    book = await books.create(order, owner_of(request, gateway))
+    owner = owner_of(request, gateway)
+    asked = asked_for(key, owner, order)
+    book = await made_once(gateway.database, Book, asked, lambda: books.create(order, owner, asked))
     return await _whole(books, book.id, 201)
 
 

@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
+from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
     CONTENT_TYPES,
@@ -23,6 +24,7 @@ from gateway.audio.formats import (
 )
 from gateway.audio.note import note_headers
 from gateway.database import Job
+from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.jobs import Jobs, audiobook
 from gateway.jobs.files import JobFiles, is_job_id
@@ -56,14 +58,24 @@ def most_bytes(max_characters: int) -> int:
 
 @router.post("", dependencies=[Mutation], status_code=202)
 async def create_job(
-    order: JobRequest, request: Request, gateway: GatewayDep, jobs: JobsDep, response: Response
+    order: JobRequest,
+    request: Request,
+    gateway: GatewayDep,
+    jobs: JobsDep,
+    response: Response,
+    key: KeyDep = None,
 ) -> dict[str, Any]:
     """Speak `text` as soon as nobody else needs the workers."""
     owner = owner_of(request, gateway)
-    gateway.check_open()
-    check_job(order, gateway.settings)
-    await gateway.check_speaker(order, owner)
-    job = await jobs.create(order, owner)
+    asked = asked_for(key, owner, order)
+
+    async def make() -> Job:
+        gateway.check_open()
+        check_job(order, gateway.settings)
+        await gateway.check_speaker(order, owner)
+        return await jobs.create(order, owner, asked)
+
+    job = await made_once(gateway.database, Job, asked, make)
     response.headers["Location"] = f"{PATH}/{job.id}"
     return {"job": describe(job, owner)}
 

@@ -13,8 +13,10 @@ from fastapi import APIRouter, Depends, Query, Request
 from gateway.adapters.catalog import describe, describe_all, listed
 from gateway.adapters.fields import AdapterChange, read_form
 from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
+from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import ADAPTER_PATH, uploaded
 from gateway.database import Adapter
+from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.voices.catalog import is_of
@@ -40,14 +42,20 @@ async def get_adapter_consent(language: Annotated[str, Query(max_length=16)] = "
 
 
 @router.post("", status_code=201, dependencies=[mutation])
-async def create_adapter(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+async def create_adapter(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A new adapter from multipart/form-data: the file `weights`, `config` with what its configuration file
     says, and `name`.
     """
     async with uploaded(request, gateway, "weights", gateway.settings.max_adapter_bytes) as sent:
         file, fields, owner = sent
-        adapter = await gateway.adapters.create(file, read_form(fields), owner)
-    _say(gateway, adapter, "adapter_added", owner)
+        form, asked = read_form(fields), await asked_with(key, owner, fields, file)
+
+        async def make() -> Adapter:
+            adapter = await gateway.adapters.create(file, form, owner, asked=asked)
+            _say(gateway, adapter, "adapter_added", owner)
+            return adapter
+
+        adapter = await made_once(gateway.database, Adapter, asked, make)
     return describe_all(gateway.pool, adapter, owner)
 
 

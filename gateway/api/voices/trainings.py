@@ -12,9 +12,11 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse
+from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.upload import TRAINING_PATH, uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Training
+from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.settings import GatewaySettings
@@ -42,12 +44,22 @@ TrainingsDep = Annotated[Trainings, Depends(_trainings)]
 
 @router.post("", dependencies=[Mutation], status_code=201)
 async def create_training(
-    order: TrainingRequest, request: Request, gateway: GatewayDep, trainings: TrainingsDep, response: Response
+    order: TrainingRequest,
+    request: Request,
+    gateway: GatewayDep,
+    trainings: TrainingsDep,
+    response: Response,
+    key: KeyDep = None,
 ) -> dict[str, Any]:
     """A voice to be trained, which waits for recordings."""
     owner = owner_of(request, gateway)
-    gateway.check_open()
-    training = await trainings.create(order, owner)
+    asked = asked_for(key, owner, order)
+
+    async def make() -> Training:
+        gateway.check_open()
+        return await trainings.create(order, owner, asked)
+
+    training = await made_once(gateway.database, Training, asked, make)
     response.headers["Location"] = f"{TRAINING_PATH}/{training.id}"
     return {"training": describe(training, owner)}
 

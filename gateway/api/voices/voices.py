@@ -16,9 +16,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
 from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.transfer.file_response import RangedFileResponse
+from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Voice
+from gateway.database.repeats import Asked, made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.synthesis.preview import built_in_sample, custom_sample, trial
@@ -60,10 +62,11 @@ async def get_consent(language: Annotated[str, Query(max_length=16)] = "en") -> 
 
 
 @router.post("/api/voices", status_code=201, dependencies=[mutation])
-async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
     async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
-        voice, checks = await add_voice(gateway, file, read_form(fields), owner)
+        asked = await asked_with(key, owner, fields, file)
+        voice, checks = await add_voice(gateway, file, read_form(fields), owner, asked)
     return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
 
 
@@ -93,11 +96,20 @@ async def try_voice(request: Request, gateway: GatewayDep) -> Response:
     return await _sample(trial(gateway, voice, speaker, form.sentence_language, request), request, gateway)
 
 
-async def add_voice(gateway: Gateway, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
+async def add_voice(
+    gateway: Gateway, file: int, form: VoiceForm, owner: str, asked: Asked
+) -> tuple[Voice, list[Check]]:
     """A new voice, of which operators hear. Raises ApiError: 409, 422, 503, 507."""
-    voice, checks = await gateway.voices.create(file, form, owner)
-    gateway.operations.log.say("voice", voice.id, "voice_added", owner=owner, voice=voice.id)
-    return voice, checks
+    checks: list[Check] | None = None
+
+    async def make() -> Voice:
+        nonlocal checks
+        voice, checks = await gateway.voices.create(file, form, owner, asked=asked)
+        gateway.operations.log.say("voice", voice.id, "voice_added", owner=owner, voice=voice.id)
+        return voice
+
+    voice = await made_once(gateway.database, Voice, asked, make)
+    return voice, (await gateway.voices.examine(file)).checks if checks is None else checks
 
 
 @router.get("/api/voices/{id}")

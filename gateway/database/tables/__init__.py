@@ -1,6 +1,7 @@
 """The tables, one class per row. A change here needs a migration beside it (`migrations/versions/`).
 
 base.py        what all of them share
+asked.py       columns by which a repeated request is known
 named.py       columns of what somebody made and named
 tended.py      columns of what gateways work on while nobody waits
 voices.py      voices, adapters, consents
@@ -14,6 +15,7 @@ Times are UTC; JSON columns hold plain lists and mappings. Audio is not in the d
 hash of their content.
 """
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import Base, UtcDateTime, now
 from gateway.database.tables.lexicons import OwnerLexicon
 from gateway.database.tables.long_texts import Book, BookBlock, Job
@@ -26,6 +28,7 @@ from gateway.database.tables.voices import Adapter, Voice, VoiceConsent
 
 __all__ = [
     "Adapter",
+    "AskedRow",
     "Base",
     "Book",
     "BookBlock",

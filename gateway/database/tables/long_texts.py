@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import Base, now
 from gateway.database.tables.tended import TendedRow
 
@@ -43,7 +44,7 @@ class Job(TendedRow, Base):
     """What somebody asked for by itself goes before others of the same owner."""
 
 
-class Book(Base):
+class Book(AskedRow, Base):
     """A text in blocks, each of which is spoken by itself: its takes are jobs."""
 
     __tablename__ = "books"

@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import String, Text
 from sqlalchemy.orm import Mapped, mapped_column, validates
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import now
 
 
@@ -16,7 +17,7 @@ def folded_name(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-class NamedRow:
+class NamedRow(AskedRow):
     """Columns of what somebody made. `content`: the column with the hash that names its file."""
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)

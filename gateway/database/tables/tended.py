@@ -7,10 +7,11 @@ from datetime import datetime
 from sqlalchemy import BigInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import now
 
 
-class TendedRow:
+class TendedRow(AskedRow):
     """Columns of what gateways work on while nobody waits; its files are in a folder named by its id."""
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)

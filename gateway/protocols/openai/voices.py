@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
 from gateway.api.permissions import owner_of, refuse_cross_site
+from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.api.voices.voices import add_voice, remove_voice
 from gateway.database import VoiceConsent
@@ -35,7 +36,7 @@ class ConsentChange(BaseModel):
 
 
 @router.post(_VOICES, dependencies=[mutation])
-async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A voice from a sample of it."""
     async with uploaded(request, gateway, "audio_sample", gateway.settings.max_voice_bytes) as (
         file,
@@ -53,7 +54,8 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
         form: VoiceForm = read_form(
             said | {"consent_by": agreed.name, "consent_statement": statement(agreed)}
         )
-        voice, _ = await add_voice(gateway, file, form, owner)
+        asked = await asked_with(key, owner, fields, file)
+        voice, _ = await add_voice(gateway, file, form, owner, asked)
     created_at = int(voice.created_at.timestamp())
     facts = {"id": voice.id, "name": voice.name, "created_at": created_at}
     return {"object": "audio.voice", "type": "audio_sample", **facts}

@@ -40,7 +40,7 @@ export class Books {
 
   /** @param {{title: string, voice?: string, language?: string, blocks: object[]}} book @returns {Promise<object>} */
   create(book) {
-    return this.#json("/api/books", { method: "POST", json: book });
+    return this.#json("/api/books", { method: "POST", once: true, json: book });
   }
 
   get(id, options = {}) {

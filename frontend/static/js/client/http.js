@@ -3,6 +3,8 @@
  */
 /** What proxies answer in the place of a gateway that they do not reach. */
 const GATEWAY_IS_AWAY = [502, 503, 504];
+/** Before each further try of what makes something. */
+const PAUSES_MS = [500, 2000];
 
 export class ApiError extends Error {
   /** @param {number} status HTTP status, 0 when no answer came */
@@ -30,6 +32,27 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
   }
   if (!response.ok) throw await errorOf(response);
   return readSafely(response);
+}
+
+/**
+ * As request(), of one that makes something: sent again where no answer came, under a key by which the gateway knows
+ * it, so that it makes one.
+ */
+export async function requestOnce(path, options) {
+  const sent = { ...options, headers: { ...options.headers, "idempotency-key": newKey() } };
+  for (const pause of PAUSES_MS) {
+    try {
+      return await request(path, sent);
+    } catch (error) {
+      if (error.code !== "no_answer") throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+  return request(path, sent);
+}
+
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The JSON of a successful response. @throws {ApiError} */

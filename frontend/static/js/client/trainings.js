@@ -32,7 +32,7 @@ export class Trainings {
 
   /** @param {{name: string, language?: string, consent_by: string, consent_statement: string, steps?: number}} training */
   async create(training) {
-    return (await this.#json("/api/trainings", { method: "POST", json: training })).training;
+    return (await this.#json("/api/trainings", { method: "POST", once: true, json: training })).training;
   }
 
   /** How far it is, with its recordings. */

@@ -19,7 +19,7 @@
  */
 import { Books } from "./books.js";
 import { ChatStream, wholeChat } from "./chat-stream.js";
-import { ApiError, request } from "./http.js";
+import { ApiError, request, requestOnce } from "./http.js";
 import { LiveSession } from "./live-session.js";
 import { SpeechStream } from "./speech-stream.js";
 import { Trainings } from "./trainings.js";
@@ -50,14 +50,21 @@ export class VoxFleet {
     this.#apiKey = typeof apiKey === "function" ? apiKey : () => apiKey;
   }
 
-  /** A request to the first gateway with the key. @param {RequestInit & {json?: object}} options @throws {ApiError} */
-  request(path, { json, headers = {}, ...options } = {}) {
+  /**
+   * A request to the first gateway with the key. @throws {ApiError}
+   * @param {RequestInit & {json?: object, once?: boolean}} options `once`: of one that makes something
+   */
+  request(path, { json, once = false, headers = {}, ...options } = {}) {
     const key = this.#apiKey();
     const sent = { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
     const begun = json === undefined && (options.method ?? "GET") === "GET" ? this.#begun(path) : undefined;
-    if (json === undefined) return request(this.#urls[0] + path, { ...options, headers: sent }, begun);
-    const body = JSON.stringify(json);
-    return request(this.#urls[0] + path, { ...options, body, headers: { ...sent, "content-type": "application/json" } });
+    const asked = { ...options, headers: sent };
+    if (json !== undefined) {
+      asked.body = JSON.stringify(json);
+      sent["content-type"] = "application/json";
+    }
+    const address = this.#urls[0] + path;
+    return once ? requestOnce(address, asked) : request(address, asked, begun);
   }
 
   async #json(path, options) {
@@ -144,7 +151,7 @@ export class VoxFleet {
    * @returns {Promise<object>} the voice, and `checks` [{code, severity, message, regions}] of its recording
    */
   createVoice(voice) {
-    return this.#json("/api/voices", { method: "POST", body: voiceForm(voice) });
+    return this.#json("/api/voices", { method: "POST", once: true, body: voiceForm(voice) });
   }
 
   /**
@@ -200,7 +207,7 @@ export class VoxFleet {
     form.append("weights", weights, weights.name ?? "lora_weights.safetensors");
     form.append("config", typeof config === "string" ? config : await config.text());
     for (const [field, value] of Object.entries(adapter)) if (value) form.append(field, value);
-    return this.#json("/api/adapters", { method: "POST", body: form });
+    return this.#json("/api/adapters", { method: "POST", once: true, body: form });
   }
 
   /** Clips that are being spoken with it are finished. */
@@ -229,7 +236,7 @@ export class VoxFleet {
 
   /** Has a long text spoken while nobody waits. @param {object} [options] of POST /api/jobs @returns {Promise<object>} */
   async startJob(text, options = {}) {
-    return (await this.#json("/api/jobs", { method: "POST", json: { text, ...options } })).job;
+    return (await this.#json("/api/jobs", { method: "POST", once: true, json: { text, ...options } })).job;
   }
 
   /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */

@@ -231,6 +231,7 @@ export default {
   "error.already_restarting": "This worker is being restarted already.",
   "error.worker_not_supervised": "Nobody would start this worker again.",
   "error.not_supervised": "Nobody would start this worker again.",
+  "error.idempotency_key_reused": "This was asked for before, with other words. Try again.",
   "error.database_unavailable": "The database of the gateway cannot be reached.",
   "error.too_many_workers": "No more workers can dial in.",
   "error.worker_address": "The address of this worker is not allowed.",

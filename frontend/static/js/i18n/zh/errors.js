@@ -228,6 +228,7 @@ export default {
   "error.already_restarting": "此工作节点正在重启。",
   "error.worker_not_supervised": "没有监控进程会重新启动此节点。",
   "error.not_supervised": "没有监控进程会重新启动此节点。",
+  "error.idempotency_key_reused": "此前已用不同内容请求过，请重试。",
   "error.database_unavailable": "无法连接网关的数据库。",
   "error.too_many_workers": "不能再接入更多工作节点。",
   "error.worker_address": "此工作节点的地址不被允许。",
