@@ -69,6 +69,16 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app, pages.lost, methods_of)
+    _add_middleware(app, gateway)
+    _add_routes(app)
+    app.openapi = cache(lambda: describe(app, anonymous=settings.anonymous))  # type: ignore[method-assign]
+    pages.mount_static_files(app, app.state.site, settings.frontend_dir)
+    return app
+
+
+def _add_middleware(app: FastAPI, gateway: Gateway) -> None:
+    """What happens to every request; the last one added sees it first."""
+    settings = gateway.settings
     app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(
@@ -82,6 +92,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     if settings.allowed_origins:
         _allow_pages(app, settings.allowed_origins)
+
+
+def _add_routes(app: FastAPI) -> None:
     for router in ROUTERS:
         app.include_router(router)
     public = (
@@ -105,9 +118,6 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         app.include_router(room.router)
     app.include_router(workers_and_queue.tickets)
     app.include_router(switches.public)
-    app.openapi = cache(lambda: describe(app, anonymous=settings.anonymous))  # type: ignore[method-assign]
-    pages.mount_static_files(app, app.state.site, settings.frontend_dir)
-    return app
 
 
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
