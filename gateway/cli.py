@@ -167,28 +167,33 @@ def run(
         return REFUSED
     except (OSError, ValueError, yaml.YAMLError) as error:
         return refused(error)
+    if (reason := _why_unusable(settings)) is not None:
+        return refused(reason)
+    return serve(settings)
+
+
+def _why_unusable(settings: GatewaySettings) -> str | None:
+    """What is asked for and is not here; None where nothing is missing."""
     if not settings.worker_urls and settings.worker_secret is None and not settings.worker_secrets:
-        return refused(
-            "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
-        )
+        return "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
     if settings.watermark:
         try:
             networks()
         except WatermarkMissingError as error:
-            return refused(f"watermark: {error}")
+            return f"watermark: {error}"
     try:
         open_aligner(settings.aligner)
     except AlignerMissingError as error:
-        return refused(f"aligner: {error}")
+        return f"aligner: {error}"
     try:
         read_file(settings.lexicon_file)
     except ValueError as error:
-        return refused(error)
+        return str(error)
     try:
         check_installed(settings)
     except TelemetryMissingError as error:
-        return refused(f"otlp_endpoint: {error}")
-    return serve(settings)
+        return f"otlp_endpoint: {error}"
+    return None
 
 
 def refused(reason: object) -> int:
