@@ -99,6 +99,29 @@ class SequenceBuilder:
         prompt_length: int,
         adapter: LoadedAdapter | None,
     ) -> GenerationState:
+        min_patches = patches_in(request.min_seconds or 0.0, self.config.patch_seconds)
+        max_patches, reason = self._limit(request, num_text_tokens, prompt_length, min_patches)
+        cfg_value = _choose(request.cfg_value, self.info.default_cfg_value)
+        num_steps = _choose(request.inference_timesteps, self.info.default_inference_timesteps)
+        return GenerationState(
+            seed=request.seed,
+            cfg_value=cfg_value,
+            num_steps=num_steps,
+            temperature=_choose(request.temperature, self._default_temperature),
+            max_patches=max_patches,
+            limit_reason=reason,
+            min_stop_index=self.options.min_stop_index,
+            min_patches=min_patches,
+            index=request.resume_patches,
+            silence=self._silence_guard(request) if self.options.silence_guard else None,
+            watch=self._watch(request, num_text_tokens, cfg_value, num_steps),
+            adapter=adapter,
+        )
+
+    def _limit(
+        self, request: SpeechRequest, num_text_tokens: int, prompt_length: int, min_patches: int
+    ) -> tuple[int, str]:
+        """How many patches there are at most, and the finish reason of a clip that has so many."""
         max_patches, reason = self.max_model_len - prompt_length, "length"
         if max_patches < 1:
             raise RequestError(
@@ -106,7 +129,6 @@ class SequenceBuilder:
                 f"the model has {self.max_model_len}",
                 param="text",
             )
-        min_patches = patches_in(request.min_seconds or 0.0, self.config.patch_seconds)
         cap = text_ratio_cap(num_text_tokens)
         if self.options.ratio_cap and max(cap, min_patches) < max_patches:
             max_patches, reason = (cap, "runaway") if cap >= min_patches else (min_patches, "length")
@@ -119,31 +141,20 @@ class SequenceBuilder:
             raise RequestError(
                 f"{index} patches are generated already, the limit is {max_patches}", "resume_latents"
             )
+        return max_patches, reason
+
+    def _watch(
+        self, request: SpeechRequest, num_text_tokens: int, cfg_value: float, num_steps: int
+    ) -> SpeechWatch:
         given = (request.reference_latents, request.prompt_latents)
-        cfg_value = _choose(request.cfg_value, self.info.default_cfg_value)
-        num_steps = _choose(request.inference_timesteps, self.info.default_inference_timesteps)
-        return GenerationState(
-            seed=request.seed,
-            cfg_value=cfg_value,
-            num_steps=num_steps,
-            temperature=_choose(request.temperature, self._default_temperature),
-            max_patches=max_patches,
-            limit_reason=reason,
-            min_stop_index=self.options.min_stop_index,
-            min_patches=min_patches,
-            index=index,
-            silence=self._silence_guard(request) if self.options.silence_guard else None,
-            watch=SpeechWatch(
-                self._statistics,
-                0 if request.min_seconds else num_text_tokens,
-                self.config.patch_seconds,
-                request.resume_latents,
-                request.resume_silence,
-                [latents for latents in given if latents is not None],
-                cfg_value <= self.info.default_cfg_value
-                and num_steps >= self.info.default_inference_timesteps,
-            ),
-            adapter=adapter,
+        return SpeechWatch(
+            self._statistics,
+            0 if request.min_seconds else num_text_tokens,
+            self.config.patch_seconds,
+            request.resume_latents,
+            request.resume_silence,
+            [latents for latents in given if latents is not None],
+            cfg_value <= self.info.default_cfg_value and num_steps >= self.info.default_inference_timesteps,
         )
 
     def _silence_guard(self, request: SpeechRequest) -> SilenceGuard:
