@@ -14,6 +14,7 @@ from voxfleet.commands.options import ConfigOption, fail
 
 if TYPE_CHECKING:
     from voxfleet.commands.doctor import Finding
+    from voxfleet.fleet.autoscaling.plan import KindPlan
     from voxfleet.fleet.desk import Counter
     from voxfleet.fleet.file import FleetFile
 
@@ -60,15 +61,7 @@ def plan(
         if as_json:
             typer.echo(json.dumps({**kind.describe(), "runs": runs, "replaced": replaced}))
             continue
-        now = f"{kind.starts} at least now"
-        if runs is not None:
-            now = f"{runs} run, {kind.starts} at least now"
-        if replaced:
-            now += f", {replaced} to be replaced by what the file says"
-        typer.echo(
-            f"{kind.kind}  {kind.model}: {now}, at most {kind.most},"
-            f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
-        )
+        typer.echo(_in_words(kind, runs, replaced))
     for kind, reported in running.items():
         runs = reported["serving"] + reported["loading"]
         typer.echo(f"{kind}: {runs} run, and the file does not name it", err=as_json)
@@ -79,6 +72,19 @@ def plan(
             "each gateway",
             err=as_json,
         )
+
+
+def _in_words(kind: KindPlan, runs: int | None, replaced: int) -> str:
+    """What is asked for of one kind of workers; `runs`: None where no service was asked."""
+    now = f"{kind.starts} at least now"
+    if runs is not None:
+        now = f"{runs} run, {kind.starts} at least now"
+    if replaced:
+        now += f", {replaced} to be replaced by what the file says"
+    return (
+        f"{kind.kind}  {kind.model}: {now}, at most {kind.most},"
+        f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
+    )
 
 
 @fleet_app.command()

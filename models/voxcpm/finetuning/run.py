@@ -25,7 +25,7 @@ from engine.cpu.thread_choice import ThreadChoice
 from engine.errors import OptionsError
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
-from models.voxcpm.finetuning.corpus import encode, examine, examine_together
+from models.voxcpm.finetuning.corpus import Material, encode, examine, examine_together
 from models.voxcpm.finetuning.dataset import (
     RUN_FILE,
     DatasetError,
@@ -101,18 +101,7 @@ def _train(
     checkpoint = _base(options)
     learns = _decoder_learns(checkpoint, options)
     recipe = batches_of(checkpoint, options.batch_positions)
-    longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
-    longest = min(longest, LONGEST_SECONDS)
-    spoken, findings = examine(
-        recordings, checkpoint, longest, recipe.longest_document, normalise, note.share, work
-    )
-    _tell(findings, note)
-    _tell(examine_together(spoken), note)
-    material = encode(spoken, checkpoint, work / "latents", note.share)
-    note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
-    if material.seconds < ADVISED_TOTAL_SECONDS:
-        message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
-        note("found", kind="little", files=[], message=message)
+    material = _material(recordings, checkpoint, recipe, work, note, normalise)
     learner = DecoderLearner(checkpoint, material.heard, options.rank, options.seed) if learns else None
     trainee = _trainee(checkpoint, options, learner)
     schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
@@ -135,6 +124,30 @@ def _train(
     over = trainer.is_over
     note("written", step=standing.best_step, loss=best, before=before, clips=clips, over=over)
     return Finetuned(out, standing, material.seconds, over)
+
+
+def _material(
+    recordings: list[Recording],
+    checkpoint: Checkpoint,
+    recipe: LMRecipe,
+    work: Path,
+    note: _Journal,
+    normalise: Callable[[str], str],
+) -> Material:
+    """What is learnt from, as latents; what was found on the way is told."""
+    longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
+    longest = min(longest, LONGEST_SECONDS)
+    spoken, findings = examine(
+        recordings, checkpoint, longest, recipe.longest_document, normalise, note.share, work
+    )
+    _tell(findings, note)
+    _tell(examine_together(spoken), note)
+    material = encode(spoken, checkpoint, work / "latents", note.share)
+    note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
+    if material.seconds < ADVISED_TOTAL_SECONDS:
+        message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
+        note("found", kind="little", files=[], message=message)
+    return material
 
 
 def _tell(findings: list[Finding], note: _Journal) -> None:
