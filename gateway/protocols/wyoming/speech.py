@@ -100,6 +100,10 @@ class Connection(DialogueListener):
         caller = self._gateway.callers.identify(self._head)
         while (event := await self._next()) is not None:
             await self._obey(event, caller)
+        if self._reader.at_eof() and not self._streams:  # it has said all, and may still be there to hear it
+            if self._speaking is not None:
+                await asyncio.wait({self._speaking})
+            await self._outbox.flush()
 
     async def _next(self) -> Event | None:
         limit_seconds = self._settings.live_idle_seconds if self._speaking is None else None

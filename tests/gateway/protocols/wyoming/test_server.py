@@ -132,6 +132,36 @@ async def test_a_text_may_be_longer_than_what_waits_of_a_live_session(fleet: Gat
         assert len(there.pcm) / 2 / RATE == pytest.approx(seconds, rel=0.05)
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_who_has_said_all_and_closes_that_side_hears_it_to_its_end(
+    fleet: GatewayProcess, streamed: bool
+) -> None:
+    """As `socat` does, and scripts with `nc`, at the end of what they read."""
+    async with fleet.http() as http:
+        seconds = float((await http.post("/tts", json={"text": LONG_TEXT})).headers["X-Audio-Seconds"])
+    async with assistant(fleet) as there:
+        if streamed:
+            there.say("synthesize-start")
+            there.say("synthesize-chunk", text=LONG_TEXT)
+            there.say("synthesize-stop")
+        else:
+            there.say("synthesize", text=LONG_TEXT)
+        there.writer.write_eof()
+        await there.until("synthesize-stopped" if streamed else "audio-stop")
+        assert len(there.pcm) / 2 / RATE == pytest.approx(seconds, rel=0.05)
+        assert await there.receive() is None
+
+
+async def test_who_leaves_within_a_text_is_not_waited_for(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("synthesize-start")
+        there.say("synthesize-chunk", text="One sentence. And")
+        there.writer.write_eof()
+        while await there.receive() is not None:
+            pass
+    await all_free(fleet)
+
+
 async def test_a_sentence_is_heard_before_the_text_is_complete(fleet: GatewayProcess) -> None:
     async with assistant(fleet) as there:
         there.say("synthesize-start")
