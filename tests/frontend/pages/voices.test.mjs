@@ -65,6 +65,23 @@ describe("the search of voices", () => {
     assert.deepEqual(ids("  "), ["default", "v1", "v2"]);
   });
 
+  test("capitals, accents and the form of letters do not count", () => {
+    const names = ["Café Zoë", "Cafe\u0301 Zoe\u0308", "İstanbul", "Große Œuvre", "ΣΟΦΟΣ", "Ёлка", "ガイド"];
+    const found = (search) => matching(names.map((name, id) => ({ id, name })), search).map(({ id }) => id);
+    assert.deepEqual(found("cafe zoë"), [0, 1]);
+    assert.deepEqual(found("CAFE\u0301"), [0, 1]);
+    assert.deepEqual(found("istanbul"), [2]);
+    assert.deepEqual(found("grosse œuvre"), [3]);
+    assert.deepEqual(found("σοφος"), [4]);
+    assert.deepEqual(found("елка"), [5]);
+    assert.deepEqual(found("カ"), [6]);
+    assert.deepEqual(found("カイド"), []);
+  });
+
+  test("a style is found as the cards write it", () => {
+    assert.deepEqual(ids("#warm"), ["v2"]);
+  });
+
   test("a language leaves out the others", () => {
     assert.deepEqual(ids("", "zh"), ["v2"]);
     assert.deepEqual(ids("a", "en"), ["v1"]);

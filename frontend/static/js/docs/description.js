@@ -1,6 +1,7 @@
 /**
  * The OpenAPI document as the page shows it: groups of operations, the fields of their bodies, and their requests.
  */
+import { finder } from "../shared/page/search.js";
 
 /**
  * @typedef {object} Operation
@@ -51,8 +52,7 @@ function accessOf(security) {
 
 /** Whether a search finds an operation: each of its words, in any of these texts. */
 export function finds(query, { method, path, summary, about }, group) {
-  const text = [method, path, summary, about, group].join(" ").toLowerCase();
-  return query.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return finder(query)([method, path, summary, about, group].join(" "));
 }
 
 /**

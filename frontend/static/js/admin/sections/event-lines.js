@@ -5,6 +5,8 @@
  *   lines.add([{ id: 2, at, kind, subject, message }]);
  *   lines.filtered("worker", "w0", textOf); // those of a kind (or a family of kinds) that hold the words
  */
+import { finder } from "../../shared/page/search.js";
+
 export const MAX_LINES = 500;
 
 const keyOf = ({ id, at, kind, subject }) => (id === null || id === undefined ? `${at} ${kind} ${subject}` : id);
@@ -42,11 +44,7 @@ export class EventLines {
    * @param {(line: object) => string} read the text of a line, as it is shown
    */
   filtered(family, words, read = ({ kind, subject, message }) => `${kind} ${subject} ${message}`) {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    return this.#lines.filter((line) => {
-      if (family && familyOf(line.kind) !== family) return false;
-      const text = read(line).toLowerCase();
-      return wanted.every((word) => text.includes(word));
-    });
+    const found = finder(words);
+    return this.#lines.filter((line) => (!family || familyOf(line.kind) === family) && found(read(line)));
   }
 }

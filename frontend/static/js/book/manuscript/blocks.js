@@ -4,6 +4,8 @@
  * A block: {key, id, kind, text, voice, pause_ms, pronunciations}. The key is the page's own name of it, the id the
  * service's (null until it is kept there).
  */
+import { folded } from "../../shared/page/search.js";
+
 const PAUSE_MS = 700;
 /** Between a narrator and who is quoted: a breath. */
 const QUOTE_PAUSE_MS = 200;
@@ -114,10 +116,10 @@ function mergedSigns(found) {
  * @param {{words: string, quotedOnly: boolean}} wanted @returns {object[]}
  */
 export function found(blocks, { words, quotedOnly }) {
-  const asked = words.trim().toLowerCase();
+  const asked = folded(words.trim());
   const around = quotedOnly ? paragraphs(blocks) : new Map();
   return blocks.filter((block) => {
-    if (!hasWords(block) || !(around.get(block) ?? block.text).toLowerCase().includes(asked)) return false;
+    if (!hasWords(block) || !folded(around.get(block) ?? block.text).includes(asked)) return false;
     return !quotedOnly || pieces(block.text).some(({ quoted }) => quoted);
   });
 }

@@ -7,6 +7,7 @@
  */
 import { byId, h, icon } from "../../shared/page/dom.js";
 import { keepFocus } from "../../shared/page/focus.js";
+import { finder } from "../../shared/page/search.js";
 import { clock } from "../../i18n/format.js";
 import { locale, setLabel, setMessage } from "../../i18n/i18n.js";
 import { SIDES } from "./compare.js";
@@ -17,8 +18,7 @@ const MAX_NAME = 120;
 
 /** Whether an entry has all the words in its name, its text or its voice. */
 export function matches({ name = "", request, figures }, words) {
-  const text = `${name} ${request.text} ${figures.voice_name ?? request.voice}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).filter(Boolean).every((word) => text.includes(word));
+  return finder(words)(`${name} ${request.text} ${figures.voice_name ?? request.voice}`);
 }
 
 export class HistoryList extends EventTarget {

@@ -2,6 +2,7 @@
  * Search, language and style over the voices; hidden while there are few of them.
  */
 import { h, icon } from "../../shared/page/dom.js";
+import { finder } from "../../shared/page/search.js";
 import { setMessage } from "../../i18n/i18n.js";
 import { nameOf } from "../../i18n/languages.js";
 
@@ -9,12 +10,12 @@ const FEW = 5;
 
 /** Voices whose words hold every word of the search, in the language asked for. */
 export function matching(voices, search, language = "", style = "") {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = finder(search);
   return voices.filter((voice) => {
     if (language && voice.language !== language) return false;
     if (style && !(voice.tags ?? []).includes(style)) return false;
-    const text = [voice.id, voice.name, voice.language, voice.description, ...(voice.tags ?? [])].join(" ").toLowerCase();
-    return words.every((word) => text.includes(word));
+    const tags = (voice.tags ?? []).map((tag) => `#${tag}`); // as the cards show them
+    return found([voice.id, voice.name, voice.language, voice.description, ...tags].join(" "));
   });
 }
 

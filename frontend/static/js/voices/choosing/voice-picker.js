@@ -21,6 +21,8 @@ export class VoicePicker extends EventTarget {
   #filter;
   #preview = new Preview();
   #voices = [];
+  /** What was drawn of each voice: a search shows it again. @type {Map<object, HTMLElement>} */
+  #cards = new Map();
   #chosen = null;
   #editable = false;
 
@@ -57,6 +59,7 @@ export class VoicePicker extends EventTarget {
   set editable(editable) {
     if (editable === this.#editable) return;
     this.#editable = editable;
+    this.#cards.clear();
     if (this.#voices.length > 0) this.#showCards();
   }
 
@@ -74,12 +77,15 @@ export class VoicePicker extends EventTarget {
   /** @param {object[]} voices of GET /api/voices @param {string} [chosen] id, the first otherwise */
   show(voices, chosen) {
     this.#voices = voices;
+    this.#cards.clear();
     this.#preview.keep(voices);
     const usable = (id) => voices.some((voice) => voice.id === id);
+    const former = this.#chosen;
     this.#chosen = usable(chosen) ? chosen : (voices[0]?.id ?? null);
     this.#list.removeAttribute("aria-busy");
     this.#filter.offer(voices);
     this.#showCards();
+    if (this.#chosen !== former) this.#reveal();
   }
 
   /** Chooses a voice, as a click would. @returns {boolean} whether there is such a voice */
@@ -88,6 +94,7 @@ export class VoicePicker extends EventTarget {
     if (known) {
       this.#choose(id);
       this.#showCards();
+      this.#reveal();
     }
     return known;
   }
@@ -108,11 +115,20 @@ export class VoicePicker extends EventTarget {
 
   #showCards() {
     const shown = this.#filter.apply(this.#voices, this.#chosen);
-    keepFocus(this.#list, "data-voice", () => this.#list.replaceChildren(...shown.map((voice) => this.#card(voice))));
+    keepFocus(this.#list, "data-voice", () => this.#list.replaceChildren(...shown.map((voice) => this.#cardOf(voice))));
     this.#reach();
     if (shown.length > 0) return;
     const key = this.#voices.length === 0 ? "voices.none" : "voices.noMatch";
     this.#list.append(h("p", { class: "quiet", "data-i18n": key }));
+  }
+
+  /** Scrolls the list to the chosen card, and not the page to the list. */
+  #reveal() {
+    const card = this.#list.querySelector("input:checked")?.closest("[data-voice]");
+    if (!card) return;
+    const { top, bottom } = card.getBoundingClientRect();
+    const frame = this.#list.getBoundingClientRect();
+    if (top < frame.top || bottom > frame.bottom) this.#list.scrollTop += (top + bottom - frame.top - frame.bottom) / 2;
   }
 
   /** The Tab key stops at the buttons of the chosen voice alone: those of a hundred would be too many. */
@@ -120,6 +136,13 @@ export class VoicePicker extends EventTarget {
     for (const button of this.#list.querySelectorAll("[data-voice] button")) {
       button.tabIndex = button.closest("[data-voice]").dataset.voice === this.#chosen ? 0 : -1;
     }
+  }
+
+  #cardOf(voice) {
+    if (!this.#cards.has(voice)) this.#cards.set(voice, this.#card(voice));
+    const card = this.#cards.get(voice);
+    card.querySelector("input").checked = voice.id === this.#chosen;
+    return card;
   }
 
   #card(voice) {
@@ -130,7 +153,7 @@ export class VoicePicker extends EventTarget {
       h(
         "label",
         { class: "voice-pick" },
-        h("input", { type: "radio", name: "voice", value: id, checked: id === this.#chosen }),
+        h("input", { type: "radio", name: "voice", value: id }),
         voiceFigure(id),
         h("span", { class: "voice-words" }, title(voice), about(voice)),
       ),
@@ -168,13 +191,14 @@ export class VoicePicker extends EventTarget {
 const UNTOLD = "The model's own voice";
 
 function title(voice) {
-  const element = h("span", { class: "voice-name", "data-language": voice.language || null });
+  const element = h("span", { class: "voice-name", dir: "auto", "data-language": voice.language || null });
+  setLabel(element, "text.plain", { text: () => voiceName(voice) }, "title");
   return setMessage(element, "text.plain", { text: () => voiceName(voice) });
 }
 
 function about(voice) {
   const { language, description, tags = [], usable = true } = voice;
-  const words = h("span", { class: "voice-about" });
+  const words = h("span", { class: "voice-about", dir: "auto" });
   if (isDefault(voice) && (!description || description === UNTOLD)) return setMessage(words, "voices.defaultAbout");
   if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
   const labels = tags.map((tag) => `#${tag}`);

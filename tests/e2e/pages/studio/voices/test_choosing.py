@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, Route, expect
 
+from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data
 
 _OVER_THE_NEXT = """(links) => links.filter((link) =>
@@ -22,3 +25,88 @@ def test_a_card_with_more_to_say_does_not_lie_over_the_next_one(page: Page, reco
         links = page.locator(".voice-card .voice-agree")
         expect(links).to_have_count(5)
         assert links.evaluate_all(_OVER_THE_NEXT) == 0
+
+
+MANY = 150
+_IN_SIGHT = """(card) => {
+  const frame = card.closest("#voices").getBoundingClientRect(), box = card.getBoundingClientRect();
+  return box.top >= frame.top && box.bottom <= frame.bottom;
+}"""
+
+
+def many_voices(edge: Server) -> list[dict[str, Any]]:
+    """The service's own voice, over and over, in two languages and styles."""
+    [default, *_] = edge.get_json("/api/voices")["voices"]
+    names = [
+        "A voice whose name is longer than its card is wide",
+        "صوت اسمه أطول من عرض بطاقته في القائمة كلها",
+    ]
+    kinds = [{"language": "en", "tags": ["calm"]}, {"language": "ar", "tags": ["bright"]}]
+    custom = {**default, "kind": "custom", "preview_url": None}
+    return [
+        {**custom, **kinds[number % 2], "id": f"v_{number}", "name": f"{names[number % 2]} {number}"}
+        for number in range(MANY)
+    ]
+
+
+@pytest.fixture
+def many(page: Page, fleet: Server) -> list[dict[str, Any]]:
+    """More voices than anybody looks through."""
+    voices = many_voices(fleet)
+
+    def answer(route: Route) -> None:
+        if route.request.method == "GET":
+            route.fulfill(json={"voices": voices})
+        else:
+            route.continue_()
+
+    page.route("**/api/voices", answer)
+    return voices
+
+
+class TestManyVoices:
+    @pytest.mark.parametrize("path", ["/", "/live"])
+    def test_the_voice_that_was_chosen_is_in_sight(
+        self, page: Page, fleet: Server, many: list[dict[str, Any]], path: str
+    ) -> None:
+        page.goto(fleet.url + path)
+        page.locator("[data-voice=v_100] .voice-pick").click()
+        page.evaluate("scrollTo(0, 0)")
+        page.reload()
+        chosen = page.locator(".voice-card:has(input:checked)")
+        expect(chosen).to_have_attribute("data-voice", "v_100")
+        assert chosen.evaluate(_IN_SIGHT)
+        assert page.evaluate("scrollY") == 0
+
+    def test_there_is_room_to_type_beside_two_menus(
+        self, page: Page, fleet: Server, many: list[dict[str, Any]]
+    ) -> None:
+        page.goto(fleet.url)
+        menus = page.locator("#voice-language, #voice-style")
+        expect(menus.nth(0)).to_be_visible()
+        expect(menus.nth(1)).to_be_visible()
+        boxes = [page.locator(name).bounding_box() for name in ("#voice-search", "#voices")]
+        search, around = [box["width"] for box in boxes if box]
+        assert search > 0.9 * around
+
+    def test_a_name_is_cut_at_its_end_and_there_for_who_points_at_it(
+        self, page: Page, fleet: Server, many: list[dict[str, Any]]
+    ) -> None:
+        page.goto(fleet.url)
+        for number, direction in enumerate(("ltr", "rtl")):
+            name = page.locator(".voice-name").nth(number)
+            expect(name).to_have_attribute("title", many[number]["name"])
+            expect(name).to_have_css("direction", direction)
+
+    def test_a_search_draws_no_card_anew(self, page: Page, fleet: Server, many: list[dict[str, Any]]) -> None:
+        page.goto(fleet.url)
+        cards = page.locator(".voice-card[data-voice]")
+        expect(cards).to_have_count(MANY)
+        cards.evaluate_all("(all) => all.forEach((card) => (card.mark = 'as it was'))")
+        page.fill("#voice-search", "صوت")
+        expect(cards).to_have_count(MANY // 2 + 1)  # and the chosen one
+        page.locator("[data-voice=v_7] .voice-pick").click()
+        page.fill("#voice-search", "")
+        expect(cards).to_have_count(MANY)
+        assert cards.evaluate_all("(all) => all.filter(({ mark }) => mark).length") == MANY
+        expect(page.locator(".voice-card:has(input:checked)")).to_have_attribute("data-voice", "v_7")
