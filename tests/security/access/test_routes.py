@@ -3,185 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.datastructures import Headers
-from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
 from gateway.callers.origin import is_welcome
 from gateway.settings import load_settings
+from tests.security.access.route_table import ADMIN, DESCRIPTION, METRICS, OWNED, PUBLIC, WORKERS, routes_of
 
 TOKEN = "correct-horse-battery-staple"
-
-PUBLIC = {
-    ("GET", "/"),
-    ("GET", "/admin"),
-    ("GET", "/book"),
-    ("GET", "/book/{id}"),
-    ("GET", "/train"),
-    ("GET", "/docs"),
-    ("GET", "/docs/{client}"),
-    ("GET", "/api/adapters/consent"),
-    ("GET", "/api/config"),
-    ("GET", "/api/pages"),
-    ("GET", "/api/voices"),
-    ("GET", "/api/voices/consent"),
-    ("GET", "/api/voices/{id}"),
-    ("GET", "/api/voices/{id}/preview"),
-    ("GET", "/health"),
-    ("GET", "/live"),
-    ("GET", "/ready"),
-    ("GET", "/service-worker.js"),
-    ("GET", "/sessions"),
-    ("GET", "/sessions/{id}"),
-    ("GET", "/v1/audio/models"),
-    ("GET", "/v1/audio/voices"),
-    ("GET", "/v1/models"),
-    ("GET", "/v1/models/{id:path}"),
-    ("GET", "/tts"),
-    ("GET", "/tts/links/{token}"),
-    ("GET", "/version"),
-    ("MOUNT", "/static"),
-    ("POST", "/openai/deployments/{deployment}/audio/speech"),
-    ("POST", "/openai/v1/audio/speech"),
-    ("POST", "/api/encode"),
-    ("POST", "/tts"),
-    ("POST", "/v1/chat/completions"),
-    ("POST", "/v1/completions"),
-    ("POST", "/tts/links"),
-    ("GET", "/v1/voices"),
-    ("GET", "/v1/voices/{voice_id}"),
-    ("GET", "/v2/voices"),
-    ("POST", "/v1/text-to-speech/{voice_id}"),
-    ("POST", "/v1/text-to-speech/{voice_id}/stream"),
-    ("POST", "/v1/text-to-speech/{voice_id}/stream/with-timestamps"),
-    ("POST", "/v1/text-to-speech/{voice_id}/with-timestamps"),
-    ("WEBSOCKET", "/v1/text-to-speech/{voice_id}/multi-stream-input"),
-    ("WEBSOCKET", "/v1/text-to-speech/{voice_id}/stream-input"),
-    ("GET", "/voices"),
-    ("GET", "/voices/{id}"),
-    ("POST", "/tts/bytes"),
-    ("POST", "/tts/sse"),
-    ("WEBSOCKET", "/tts/websocket"),
-    ("POST", "/v1/speak"),
-    ("WEBSOCKET", "/v1/speak"),
-    ("POST", "/v1/audio/speech"),
-    ("WEBSOCKET", "/ws/live"),
-    ("WEBSOCKET", "/ws/tts"),
-}
-ADMIN = {
-    ("DELETE", "/api/queue/{ticket}"),
-    ("GET", "/api/events"),
-    ("GET", "/api/fleet"),
-    ("POST", "/api/fleet/orders"),
-    ("PUT", "/api/fleet"),
-    ("GET", "/api/history"),
-    ("GET", "/api/log"),
-    ("GET", "/api/queue"),
-    ("GET", "/api/sessions/storage"),
-    ("GET", "/api/settings/eta"),
-    ("GET", "/api/workers"),
-    ("POST", "/api/queue/cancel"),
-    ("POST", "/api/workers/{id}/drain"),
-    ("POST", "/api/workers/{id}/restart"),
-    ("POST", "/api/workers/{id}/resume"),
-    ("PUT", "/api/pages"),
-    ("PUT", "/api/settings/eta"),
-}
-
-OWNED = {
-    ("DELETE", "/api/adapters/{id}"),
-    ("GET", "/api/adapters"),
-    ("GET", "/api/adapters/{id}"),
-    ("PATCH", "/api/adapters/{id}"),
-    ("POST", "/api/adapters"),
-    ("POST", "/api/documents"),
-    ("DELETE", "/api/books/{id}"),
-    ("DELETE", "/api/books/{id}/blocks/{block}/takes/{take}"),
-    ("DELETE", "/api/books/{id}/make"),
-    ("GET", "/api/books"),
-    ("GET", "/api/books/{id}"),
-    ("GET", "/api/books/{id}/blocks/{block}/takes/{take}/audio"),
-    ("GET", "/api/books/{id}/blocks/{block}/takes/{take}/words.{form}"),
-    ("GET", "/api/books/{id}/export"),
-    ("PATCH", "/api/books/{id}"),
-    ("POST", "/api/books"),
-    ("POST", "/api/books/{id}/blocks/{block}/takes"),
-    ("POST", "/api/books/{id}/make"),
-    ("PUT", "/api/books/{id}/blocks"),
-    ("PUT", "/api/books/{id}/blocks/{block}/take"),
-    ("DELETE", "/api/jobs/{id}"),
-    ("GET", "/api/jobs"),
-    ("GET", "/api/jobs/{id}"),
-    ("GET", "/api/jobs/{id}/result"),
-    ("GET", "/api/jobs/{id}/words.{form}"),
-    ("POST", "/api/jobs"),
-    ("POST", "/api/jobs/{id}/cancel"),
-    ("POST", "/api/jobs/{id}/resume"),
-    ("DELETE", "/api/trainings/{id}"),
-    ("DELETE", "/api/trainings/{id}/recordings/{recording}"),
-    ("GET", "/api/trainings"),
-    ("GET", "/api/trainings/{id}"),
-    ("GET", "/api/trainings/{id}/samples/{sample}"),
-    ("POST", "/api/trainings"),
-    ("POST", "/api/trainings/{id}/cancel"),
-    ("POST", "/api/trainings/{id}/recordings"),
-    ("POST", "/api/trainings/{id}/start"),
-    ("DELETE", "/api/lexicon"),
-    ("DELETE", "/api/lexicon/words/{word:path}"),
-    ("DELETE", "/api/sessions/{id}"),
-    ("DELETE", "/api/sessions/{id}/share"),
-    ("DELETE", "/api/voices/{id}"),
-    ("GET", "/api/lexicon"),
-    ("GET", "/api/sessions"),
-    ("GET", "/api/sessions/{id}"),
-    ("GET", "/api/sessions/{id}/audio"),
-    ("GET", "/api/sessions/{id}/audio/{index}"),
-    ("GET", "/api/sessions/{id}/download"),
-    ("GET", "/api/sessions/{id}/words.{form}"),
-    ("PATCH", "/api/sessions/{id}"),
-    ("PATCH", "/api/voices/{id}"),
-    ("PUT", "/api/lexicon"),
-    ("PUT", "/api/lexicon/words/{word:path}"),
-    ("POST", "/api/sessions/download"),
-    ("POST", "/api/sessions/{id}/share"),
-    ("POST", "/api/voices"),
-    ("POST", "/api/voices/checks"),
-    ("POST", "/api/voices/trial"),
-    ("DELETE", "/v1/audio/voice_consents/{id}"),
-    ("DELETE", "/v1/audio/voices/{id}"),
-    ("GET", "/v1/audio/voice_consents"),
-    ("GET", "/v1/audio/voice_consents/{id}"),
-    ("POST", "/v1/audio/voice_consents"),
-    ("POST", "/v1/audio/voice_consents/{id}"),
-    ("POST", "/v1/audio/voices"),
-}
-"""Of what has an owner: its own tests tell owners apart."""
-
-WORKERS = {("POST", "/api/registrations")}
-METRICS = {("GET", "/metrics")}
-DESCRIPTION = {("GET", "/openapi.json")}
-"""Who may see it: tests/gateway/description."""
-
-
-def routes_of(routes: list[BaseRoute]) -> Iterator[tuple[str, str]]:
-    """Method and path of every route, those of included routers too."""
-    for route in routes:
-        if (included := getattr(route, "original_router", None)) is not None:
-            yield from routes_of(included.routes)
-        elif methods := getattr(route, "methods", None):
-            yield from ((method, route.path) for method in methods - {"HEAD"})
-        else:
-            yield (
-                "MOUNT" if hasattr(route, "app") and not hasattr(route, "endpoint") else "WEBSOCKET",
-                route.path,
-            )
 
 
 @functools.cache
@@ -220,6 +55,8 @@ LOCAL = {
     "this machine, by name": Caller(host="localhost:8006"),
     "own page": Caller(headers=(("Origin", "http://127.0.0.1:8006"), ("Sec-Fetch-Site", "same-origin"))),
 }
+
+
 FOREIGN = {
     "other machine": Caller("192.168.1.7"),
     "other machine, claims to be here": Caller("192.168.1.7", "localhost:8006"),
@@ -235,8 +72,12 @@ FOREIGN = {
     "half an address as host": Caller(host="[::1"),
     "half an address as origin": Caller(headers=(("Origin", "http://["),)),
 }
+
+
 UNANSWERED = {("GET", "/api/events"), ("GET", "/api/sessions/storage")}
 """Without an end, and not without a database, which these tests do not open."""
+
+
 admin_routes = pytest.mark.parametrize(("method", "path"), sorted(ADMIN - UNANSWERED))
 
 
