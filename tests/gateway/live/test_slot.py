@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from gateway.slots.line.standing import Standing
 from tests.gateway.fleet import ANY, status
-from tests.gateway.live.test_speech import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.recordings import until
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import gateway_of

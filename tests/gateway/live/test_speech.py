@@ -5,8 +5,6 @@ is told what came before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -15,98 +13,18 @@ import pytest
 from gateway.audio.fade import fade_out
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
-from gateway.live.messages import Start, parse_command, parse_start
-from gateway.live.session.session import LiveSession
-from gateway.live.speech.continuity import take_over
-from gateway.live.speech.speech import LiveSpeech
-from gateway.live.speech.witness import LiveWitness
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.capacity.worker import Health, Worker
-from gateway.slots.line.standing import Priority, Standing
-from gateway.streams.clip.clip import Clip
-from gateway.streams.clip.conditioning import Conditioning
+from gateway.slots.line.standing import Priority
 from gateway.streams.clip.progress import seed_of_take
-from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
-from tests.gateway.fleet import describe_model, status
-from tests.gateway.processes import pcm_of
-from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
+from tests.gateway.fleet import status
+from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
+from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker
 from tests.gateway.streams.test_relay import gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
-from worker.protocol import WATCHED, ErrorDetail, Latents, StartRequest
-
-PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
-"""None of the faults here is a silence, and a busy machine must not be taken for one."""
-SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
-
-
-class Client:
-    """The far end of a session."""
-
-    def __init__(self, gateway: Gateway, **start: Any) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.pcm = b""
-        self.session = LiveSession(gateway.settings, self)
-        options = Start(type="start", **{"seed": 7, **start})
-        self.speech = LiveSpeech(gateway, self.session, options, "r1", Standing(), LiveWitness(None))
-        self.session.voice = self.speech
-        self.on_audio = asyncio.Event()
-
-    def tell(self, message: dict[str, Any]) -> None:
-        self.messages.append(message)
-
-    def audio(self, pcm: bytes) -> None:
-        self.pcm += pcm
-        self.on_audio.set()
-
-    def drop_audio(self) -> int:
-        return 0
-
-    def timed(self, index: int, epoch: int, part: PartTimes) -> None:
-        self.messages.append({"type": "timestamps", "index": index, "epoch": epoch, "part": part})
-
-    def of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [message for message in self.messages if message["type"] == kind]
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """The session runs; at the end of the block it is over, or will never be."""
-        task = asyncio.create_task(self.speech.run())
-        try:
-            yield
-            async with asyncio.timeout(60):
-                await task
-        finally:
-            task.cancel()
-
-    async def say_all(self, *texts: str) -> None:
-        async with self.running():
-            for text in texts:
-                self.session.append(text)
-            self.session.stop()
-
-
-def owed(*texts: str, seed: int = 7) -> bytes:
-    return b"".join(pcm_of(text, seed) for text in texts)
-
-
-def latents_of(text: str) -> bytes:
-    return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=7)))
-
-
-async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None:
-    worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker, **PATIENT) as gateway:
-        client = Client(gateway)
-        await client.say_all(*SENTENCES)
-    assert client.pcm == owed(*SENTENCES)
-    first, second, third = worker.requests
-    assert first.prompt_text is None and first.prompt_latents is None
-    assert second.prompt_text == SENTENCES[0]
-    assert second.prompt_latents.data == latents_of(SENTENCES[0])
-    assert third.prompt_text == SENTENCES[1]
-    assert len({request.request_id for request in worker.requests}) == 3
+from worker.protocol import WATCHED, ErrorDetail
 
 
 async def test_times_of_sentences_follow_and_all_are_told_before_the_end() -> None:
@@ -156,61 +74,6 @@ async def test_after_an_interruption_nothing_is_told_of_what_was_said_before() -
             client.session.append(SENTENCES[1])
             client.session.stop()
     assert [(told["index"], told["epoch"]) for told in client.of_type("timestamps")] == [(1, 1)]
-
-
-async def test_without_that_feature_each_sentence_begins_anew() -> None:
-    worker = ScriptedWorker([Act()], features=("reference",))
-    async with gateway_of(worker, **PATIENT) as gateway:
-        await Client(gateway).say_all(*SENTENCES)
-    assert [request.prompt_latents for request in worker.requests] == [None, None, None]
-
-
-@pytest.mark.parametrize("longest", [None, 0.32])
-def test_a_voice_with_a_prompt_of_its_own_keeps_it(longest: float | None) -> None:
-    model = describe_model(features=("prompt",), max_prompt_seconds=longest)
-    patch = bytes(4 * 4 * 64)
-    before = Clip(Start(type="start").request("Said before. "), 7, 60)
-    before.begin(model)
-    before.commit(patch, 3840)
-    before.end_part("stop")
-    own = Conditioning(
-        "default", None, "Words of the voice.", Latents(shape=(1, 4, 64), data=patch[:-1] + b"1")
-    )
-    told = take_over(own, before, model)
-    assert told.prompt_text == "Words of the voice. Said before. "
-    assert told.prompt_latents.shape == (2, 4, 64)
-    assert told.prompt_latents.data == own.prompt_latents.data + patch
-    assert take_over(own, before, describe_model("alpha", "another", features=("prompt",))) is own
-
-
-@pytest.mark.parametrize(("longest", "words"), [(0.2, "Said before. "), (0.1, "Words of the voice.")])
-def test_what_is_longer_than_the_model_continues_is_left_out(longest: float, words: str) -> None:
-    model = describe_model(features=("prompt",), max_prompt_seconds=longest)
-    patch = bytes(4 * 4 * 64)
-    before = Clip(Start(type="start").request("Said before. "), 7, 60)
-    before.begin(model)
-    before.commit(patch, 3840)
-    before.end_part("stop")
-    own = Conditioning("default", None, "Words of the voice.", Latents(shape=(1, 4, 64), data=patch))
-    told = take_over(own, before, model)
-    assert told.prompt_text == words and told.prompt_latents.shape == (1, 4, 64)
-
-
-async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
-    long = "A sentence that goes on and on without an end in sight, " * 4
-    worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker, **PATIENT) as gateway:
-        client = Client(gateway)
-        async with client.running():
-            client.session.append(long)
-            client.session.flush()
-            await client.on_audio.wait()
-            client.session.cancel(0)
-            client.session.append(long)
-            client.session.flush()
-            client.session.append(SENTENCES[0])
-            client.session.stop()
-    assert [request.prompt_latents for request in worker.requests] == [None] * len(worker.requests)
 
 
 @pytest.mark.parametrize("fault", ["cut", "leave", "hang", "corrupt", "failed"])
@@ -322,39 +185,6 @@ def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> No
     worker.suspected("silence")
     worker.answered(working)
     assert worker.health is Health.SUSPECT
-
-
-@pytest.mark.parametrize(
-    ("message", "param"),
-    [
-        ('{"type":"append"}', "text"),
-        ('{"type":"append","text":1}', "text"),
-        ('{"type":"cancel","played_samples":-1}', "played_samples"),
-        ('{"type":"pause","now":true}', "now"),
-        ('{"type":"shout"}', "type"),
-        ("{}", "type"),
-    ],
-)
-def test_a_wrong_message_is_refused_by_the_name_of_its_field(message: str, param: str) -> None:
-    with pytest.raises(ApiError) as caught:
-        parse_command(message)
-    assert caught.value.param == param
-
-
-@pytest.mark.parametrize(
-    ("message", "param"),
-    [
-        ('{"type":"append","text":"x"}', "type"),
-        ('{"type":"start","format":"wav"}', "format"),
-        ('{"type":"start","cfg_value":11}', "cfg_value"),
-        ("[]", None),
-        ("{", None),
-    ],
-)
-def test_a_wrong_start_is_refused_too(message: str, param: str | None) -> None:
-    with pytest.raises(ApiError) as caught:
-        parse_start(message)
-    assert caught.value.param == param
 
 
 async def test_a_lexicon_holds_for_the_session_and_divides_no_word() -> None:

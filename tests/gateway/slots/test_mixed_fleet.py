@@ -9,7 +9,7 @@ import pytest
 from gateway.errors import ApiError
 from gateway.slots.requirement import Requirement
 from tests.gateway.fleet import Fleet, status, worker_of
-from tests.gateway.live.test_speech import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import CLIP, Ear, gateway_of, prefer_the_first, speak
 from worker.protocol import ErrorDetail, TextModelDescription
