@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,15 +16,9 @@ from gateway.sessions.file_names import stem_of
 from gateway.sessions.storage.files import TIMELINE
 from gateway.sessions.upkeep import make_searchable
 from tests.gateway.processes import check_error
-from tests.gateway.sessions.test_api import ADMIN, Clients, running
+from tests.gateway.sessions.clients import ADMIN, Clients
 
 TEXT = "Straße und ÉCOLE, 100% safe_mode. " + "今天天气很好,我们去公园散步。"
-
-
-@pytest.fixture
-async def clients(tmp_path: Path) -> AsyncIterator[Clients]:
-    async with running(tmp_path) as started:
-        yield started
 
 
 async def found(clients: Clients, search: str, owner: str = "10.0.0.1", **options: object) -> list[str]:
