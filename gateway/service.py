@@ -20,11 +20,11 @@ from gateway.adapters.files import AdapterFiles
 from gateway.adapters.service import Adapters
 from gateway.callers.elsewhere import Open, OpenElsewhere
 from gateway.callers.identity import Callers
-from gateway.content_files import ContentFiles
 from gateway.database import Database
-from gateway.disk import Disk
 from gateway.errors import ApiError
-from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
+from gateway.files.content_files import ContentFiles
+from gateway.files.disk import Disk
+from gateway.files.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
 from gateway.operations import Operations

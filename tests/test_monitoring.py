@@ -11,7 +11,7 @@ import pytest
 import yaml
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from scripts import prometheus_rule
 from tests.gateway.fleet import Fleet

@@ -11,8 +11,8 @@ import os
 import weakref
 from weakref import WeakValueDictionary
 
-from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
 
 
 class OpenAdapter:

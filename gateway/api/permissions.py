@@ -1,8 +1,8 @@
 """Who may use the admin API, who may cancel a ticket, and to whom belongs what a caller makes.
 
 The admin API asks for its token (`X-Admin-Token: TOKEN` or `Authorization: Bearer TOKEN`): the one of the
-settings, else the one that the gateway made at its first start (`gateway/kept_secrets.py`). That a request
-comes from this machine opens nothing: so do those of everybody's relays and pages.
+settings, else the one that the gateway made at its first start (`gateway/files/kept_secrets.py`). That a
+request comes from this machine opens nothing: requests by way of relays and pages of others do, too.
 """
 
 from __future__ import annotations

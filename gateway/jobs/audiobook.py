@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.finishing import to_its_end
 from gateway.jobs.result import ResultFormat
 from gateway.sessions.storage.files import folder_bytes

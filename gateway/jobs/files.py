@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gateway.disk import Disk
-from gateway.folder_lock import FolderLock
+from gateway.files.disk import Disk
+from gateway.files.folder_lock import FolderLock
 from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.storage.files import folder_bytes, read_json, remove_folder, write_json
 

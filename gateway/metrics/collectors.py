@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
 from worker.protocol import WorkerState

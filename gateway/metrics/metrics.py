@@ -11,7 +11,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.metrics.collectors import DiskCollector, PoolCollector
 from gateway.slots.pool import WorkerPool
 from gateway.version import VERSION

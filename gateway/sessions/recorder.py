@@ -19,8 +19,8 @@ from typing import Any
 import structlog
 
 from gateway.database import Database
-from gateway.disk import Disk
 from gateway.errors import ApiError
+from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.recording import Recording, Stage

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import Facts, RecordingFiles, reason_of
 from gateway.sessions.storage.writer import Writer

@@ -18,7 +18,7 @@ import structlog
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from gateway.database import DatabaseError, Session
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from gateway.sessions.cleanup import Limits, clean
 from gateway.sessions.index import STALE_SECONDS, Progress, SessionIndex

@@ -21,10 +21,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.disk import Disk
-from gateway.folder_lock import FolderLock
+from gateway.files.disk import Disk
+from gateway.files.folder_lock import FolderLock
+from gateway.files.whole_files import write_atomically
 from gateway.sessions.storage.files import remove_folder
-from gateway.whole_files import write_atomically
 
 NAME = "voice"
 """Of the folder that the process writes, below `run/`."""

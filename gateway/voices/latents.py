@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 import structlog
 
-from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from worker.protocol import Latents, ModelDescription
 

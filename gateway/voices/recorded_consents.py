@@ -17,10 +17,10 @@ import structlog
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.content_files import ContentFiles
 from gateway.database import Database, VoiceConsent
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
 from gateway.finishing import to_its_end
 from gateway.voices import consent
 from gateway.voices.fields import ConsentForm

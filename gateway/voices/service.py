@@ -10,12 +10,12 @@ from typing import Any
 import structlog
 
 from gateway.confined.children import warn_if_unconfined
-from gateway.content_files import ContentFiles
 from gateway.database import Database, Voice, VoiceConsent
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
-from gateway.disk import Disk
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
+from gateway.files.disk import Disk
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.text.printable import is_printable

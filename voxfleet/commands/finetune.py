@@ -114,7 +114,7 @@ def finetune(
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """No other training writes there; where one does, the command ends."""
-    from gateway.folder_lock import FolderLock
+    from gateway.files.folder_lock import FolderLock
 
     (work := folder / "work").mkdir(parents=True, exist_ok=True)
     lock = FolderLock(work / "lock")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from gateway.kept_secrets import ADMIN_TOKEN, read_secret
+from gateway.files.kept_secrets import ADMIN_TOKEN, read_secret
 from gateway.operations.fleet import FleetOrders, FleetReport
 from gateway.settings import GatewaySettings
 from sockets.authorities import authorities

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gateway.kept_secrets import ADMIN_TOKEN, kept_secret
+from gateway.files.kept_secrets import ADMIN_TOKEN, kept_secret
 from gateway.settings import GatewaySettings
 from voxfleet.fleet.file import FleetFile, ObjectiveSection
 from voxfleet.processes import ports

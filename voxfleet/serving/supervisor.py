@@ -24,7 +24,7 @@ from typing import Protocol
 
 import httpx
 
-from gateway.kept_secrets import ADMIN_TOKEN, read_secret
+from gateway.files.kept_secrets import ADMIN_TOKEN, read_secret
 from voxfleet.processes.child_process import voxfleet_command
 from voxfleet.processes.service import Health, RestartPolicy, Service
 from voxfleet.processes.worker_service import (

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway.files.whole_files import write_atomically
 from gateway.sessions.storage.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
-from gateway.whole_files import write_atomically
 
 META = "meta.json"
 JOURNAL = "recording.jsonl"

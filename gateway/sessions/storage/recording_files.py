@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.sessions.search import folded_text
 from gateway.sessions.storage import files, timeline, wav
 from gateway.sessions.storage.shape import DamagedSession, checked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.disk import Disk
+from gateway.files.disk import Disk
 from gateway.jobs.chapters import SpokenPart
 from gateway.jobs.files import JobFiles, new_job_id
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gateway.content_files import ContentFiles
 from gateway.database import Voice
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
 from gateway.voices.latents import LatentCache
 from gateway.voices.resolution import CustomSpeaker
 from gateway.workers.client import WorkerUnreachable

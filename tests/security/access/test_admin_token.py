@@ -20,7 +20,7 @@ import psutil
 import pytest
 from websockets.asyncio.client import connect
 
-from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret, read_secret
+from gateway.files.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret, read_secret
 from tests.e2e.processes import eventually, free_port
 from tests.forks import PATIENCE_SECONDS, REPOSITORY, search_path
 from tests.gateway.administration import ADMIN

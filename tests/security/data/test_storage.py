@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gateway.content_files import ContentFiles
-from gateway.disk import Disk
+from gateway.files.content_files import ContentFiles
+from gateway.files.disk import Disk
 from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.content_files import ContentFiles
+from gateway.files.content_files import ContentFiles
 from gateway.sessions.storage.files import is_session_id, session_folder
 from gateway.voices.registry import is_id
 from tests.security.apps import running_app

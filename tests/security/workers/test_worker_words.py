@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
+from gateway.files.content_files import ContentFiles
 from gateway.metrics import Metrics
 from gateway.requests import TtsRequest
 from gateway.settings import load_settings

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.errors import OptionsError
-from gateway.folder_lock import FolderLock
+from gateway.files.folder_lock import FolderLock
 from models.voxcpm.finetuning.run import Finetuned
 from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write

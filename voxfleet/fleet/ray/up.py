@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import ray
 
 from gateway.edge.addresses import Networks
-from gateway.kept_secrets import kept_secret
+from gateway.files.kept_secrets import kept_secret
 from gateway.settings.workers import PRIVATE_NETWORKS
 from voxfleet.fleet.desk import Counter, DeskError
 from voxfleet.fleet.desks import Desks, desks_of

@@ -8,8 +8,8 @@ import re
 import time
 from pathlib import Path
 
-from gateway.disk import Disk
-from gateway.whole_files import UNFINISHED, write_atomically
+from gateway.files.disk import Disk
+from gateway.files.whole_files import UNFINISHED, write_atomically
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
