@@ -46,17 +46,18 @@ class Controller:
         desk: Desks,
         say: Callable[[str], None] = lambda message: None,
         clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.monotonic,
         scaled: Mapping[str, int] | None = None,
         keep_scaled: Callable[[Mapping[str, int]], None] = lambda scaled: None,
     ) -> None:
-        """`say`: for whoever started it. `clock`: seconds since 1970. `scaled`: how many of a kind were
-        ordered before; `keep_scaled` gets it when it changes.
+        """`say`: for whoever started it. `clock`: seconds since 1970; it may be set while the fleet runs.
+        `scaled`: how many of a kind were ordered before; `keep_scaled` gets it when it changes.
         """
         self._rules = rules
         self._place = place
         self._desk = desk
         self._say = say
-        self._clock = clock
+        self._clock, self._stopwatch = clock, stopwatch
         self._observer = Observer(rules)
         self._scaled = {kind.name: scaled[kind.name] for kind in rules.kinds if kind.name in (scaled or {})}
         """By order of an operator."""
@@ -65,7 +66,7 @@ class Controller:
         self._said: list[Said] = []
         self._notes: dict[tuple[str, str], float] = {}
         """When what cannot be done was last said."""
-        self._window = Window(clock(), (), tuple(KindNow(kind.name) for kind in rules.kinds))
+        self._window = Window(stopwatch(), (), tuple(KindNow(kind.name) for kind in rules.kinds), clock())
         self._problem: str | None = None
         self._answered = False
         """A gateway that has just been started does not answer yet."""
@@ -74,7 +75,7 @@ class Controller:
         """Returns when an operator ends the fleet."""
         members = Counter(member.kind for member in self._place.members())
         kinds = tuple(KindNow(kind.name, loading=members[kind.name]) for kind in self._rules.kinds)
-        self._window = Window(self._clock(), (), kinds)
+        self._window = Window(self._stopwatch(), (), kinds, self._clock())
         await self._carry_out(decide(self._rules, self._window))  # what schedules ask for waits for nobody
         while await self._safe_turn():  # noqa: ASYNC110 - it asks, and waits for nobody
             await asyncio.sleep(TURN_SECONDS)
@@ -105,7 +106,8 @@ class Controller:
         self._take_orders(seen)
         await self._stop_drained(seen)
         failed = {kind.name: self._place.failed_starts(kind.name) for kind in self._rules.kinds}
-        self._window = self._observer.look(seen, self._place.members(), failed, self._clock())
+        window = self._observer.look(seen, self._place.members(), failed, self._stopwatch())
+        self._window = replace(window, date=self._clock())
         decision = decide(self._ordered_rules(), self._window)
         if await self._roll(seen):  # which decides itself who drains
             decision = replace(decision, drain=None)
@@ -254,7 +256,7 @@ class Controller:
                 await self._drain_one(member.id)
 
     def _tell_now_and_then(self, note: Note) -> None:
-        said, now = (note.kind, note.reason.saying), self._clock()
+        said, now = (note.kind, note.reason.saying), self._stopwatch()
         if now - self._notes.get(said, -math.inf) >= _SAY_AGAIN_SECONDS:
             self._notes[said] = now
             self._tell(note.kind, note.reason)

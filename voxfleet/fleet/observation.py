@@ -48,7 +48,7 @@ class Observer:
     def look(
         self, seen: Seen, members: Sequence[Member], failed_starts: Mapping[str, int], now: float
     ) -> Window:
-        """`now`: seconds since 1970."""
+        """`now`: a reading of a clock that never jumps."""
         seconds = _LOOK_SECONDS if self._last_at is None else min(max(now - self._last_at, 0.01), 10.0)
         self._last_at = now
         if seen.boot != self._boot:

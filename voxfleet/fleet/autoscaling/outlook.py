@@ -84,8 +84,9 @@ class Outlook:
             (kind, seen.get(kind.name, KindNow(kind.name))) for kind in rules.kinds if kind.model == name
         ]
         pace = _common_pace(kinds)
+        date = window.now if window.date is None else window.date
         parts = tuple(
-            Part(kind, now, _pace(kind, now), _floor(rules, kind, now, window.now)) for kind, now in kinds
+            Part(kind, now, _pace(kind, now), _floor(rules, kind, now, date)) for kind, now in kinds
         )
         model = next((model for model in window.models if model.model == name), ModelNow(name, ()))
         horizon_seconds = max(map(_loading_seconds, kinds)) + DECISION_SECONDS

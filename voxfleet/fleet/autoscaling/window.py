@@ -70,6 +70,8 @@ class Window:
     """All that a decision depends on, beside the rules."""
 
     now: float
-    """Seconds since 1970."""
+    """A reading of a clock that never jumps."""
     models: tuple[ModelNow, ...]
     kinds: tuple[KindNow, ...]
+    date: float | None = None
+    """Seconds since 1970, by which schedules go. None: as `now`."""
