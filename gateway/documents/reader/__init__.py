@@ -2,7 +2,7 @@
 
 reader.py        what is called there: which format it is, by its content
 text.py          the blocks that are found, within the limit
-character_sets.py   which encoding a text has
+character_sets.py   which encoding a text has; writings.py  how often letters are, of each language
 plain_text.py    bytes to characters; paragraphs of plain text
 markdown_text.py, web_page.py, epub_book.py, word_file.py, pdf_file.py   a format each
 pdf_lines.py     lines of a page to paragraphs

@@ -7,12 +7,15 @@ is one. Lines that were wrapped at a width are joined.
 from __future__ import annotations
 
 import re
+import unicodedata
 from statistics import median
 
-from character_sets import GUESSES, LATIN, encoding_of
+from character_sets import GUESSES, WESTERN, encoding_of
 from refusal import Refusal
 from text import Text
 
+_VIETNAMESE = "cp1258"
+"""Has the marks of tones apart from their letters."""
 _NO_TEXT = re.compile("[\0-\x06\x0e-\x1a\x1c-\x1f]")
 _BLANK = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _LONG_LINE = 160
@@ -24,7 +27,7 @@ _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ff
 def decoded(content: bytes) -> tuple[str, str]:
     """The characters of a text file, and its encoding if that is a guess. Raises Refusal for what is none."""
     encoding = encoding_of(content)
-    text = characters(content, encoding or LATIN)
+    text = characters(content, encoding or WESTERN)
     if encoding is None:
         raise Refusal("document_encoding")
     return text, encoding if encoding in GUESSES else ""
@@ -33,6 +36,8 @@ def decoded(content: bytes) -> tuple[str, str]:
 def characters(content: bytes, encoding: str) -> str:
     """With single ends of lines. Raises Refusal for what has characters that no text has."""
     text = content.decode(encoding, "replace").removeprefix("\ufeff")
+    if encoding == _VIETNAMESE:
+        text = unicodedata.normalize("NFC", text)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
     if _NO_TEXT.search(text):
         raise Refusal("document_format")

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Mapping
 
-from character_sets import GUESSES, LATIN, encoding_of
+from character_sets import GUESSES, WESTERN, encoding_of
 from lxml import etree
 from markers import Count, Lists
 from plain_text import characters
@@ -35,6 +35,7 @@ _LISTS = frozenset({"ol", "ul"})
 _UNMARKED = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
 _DECLARED = re.compile(rb"<meta[^>]{0,200}\bcharset\b|<\?xml[^>]{0,200}\bencoding\b", re.IGNORECASE)
 _HEAD_BYTES = 4096
+_ELEMENT = re.compile(rb"<[^<>]{0,500}>")
 _NUMBER = re.compile(r"\s*([-+]?\d{1,9})(?!\d)", re.ASCII)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
@@ -42,7 +43,7 @@ _XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
 def read_page(content: bytes, text: Text) -> None:
     """A file of HTML into `text`."""
-    characters(content, encoding_of(content) or LATIN)  # whatever has bytes of no text is no page
+    characters(content, _encoding_of(content))  # whatever has bytes of no text is no page
     root = parsed_html(content)
     head = {
         name: "".join(root.xpath(f"string((//meta[@name='{name}'])[1]/@content)")) for name in ("author",)
@@ -51,17 +52,22 @@ def read_page(content: bytes, text: Text) -> None:
     Page(text).read(root)
 
 
+def _encoding_of(content: bytes) -> str:
+    """As its text tells it, without elements, whose names are English."""
+    return encoding_of(_ELEMENT.sub(b" ", content)) or WESTERN
+
+
 def parsed_html(content: bytes) -> etree._Element:
     """The tree of what is HTML more or less.
 
     Raises Refusal for nothing at all, and for elements that are too deep in one another to be read: an old
     page closes few, so there are many.
     """
-    encoding = encoding_of(content) or LATIN
-    if encoding in GUESSES and (encoding == LATIN or _DECLARED.search(content, 0, _HEAD_BYTES)):
+    encoding = _encoding_of(content)
+    if encoding in GUESSES and (encoding == WESTERN or _DECLARED.search(content, 0, _HEAD_BYTES)):
         encoding = None  # what the page itself says
     elif encoding in GUESSES:
-        encoding, content = "utf-8", content.decode(encoding, "replace").encode()
+        encoding, content = "utf-8", characters(content, encoding).encode()
     parser = etree.HTMLParser(
         encoding=encoding,
         no_network=True, remove_comments=True, remove_pis=True, huge_tree=True,

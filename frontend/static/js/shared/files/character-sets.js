@@ -1,32 +1,57 @@
 /**
- * Which encoding a text has that is no UTF-8, by its writing, as the service finds it in the text of a book
+ * Which encoding a text has, by its writing, as the service finds it in the text of a book
  * (gateway/documents/reader/character_sets.py, where the rules are told). Bytes are looked at as characters of Latin-1.
  */
-const LATIN = "windows-1252";
-const CYRILLIC = ["windows-1251", "koi8-u", "ibm866", "iso-8859-5"];
-const SAMPLE_BYTES = 2 ** 18;
+import { CHARACTERS, ENCODINGS, LATIN, LETTERS } from "./writings.js";
+
+const WESTERN = "windows-1252";
+/** Of the bytes 0x80 to 0x9f, which TextDecoder of some versions of Node leaves undone. */
+const WESTERN_SIGNS = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+const JAPANESE_OF_MAIL = "iso-2022-jp";
+const ESCAPE = /\x1b(?:\$[@B]|\([JI])/;
+const [BEFORE_BYTES, SAMPLE_BYTES] = [512, 2 ** 16];
 const HIGH = /[\x80-\xff]/g;
 const LETTER = /[A-Za-z]/g;
-const LONG_RUN = /[\x80-\xff]{3,}/g;
-const PAIR = /[\xa1-\xf7][\xa1-\xfe]/g;
-const BIG5_RUN = /(?:[\xa1-\xf9][\x40-\x7e\xa1-\xfe]){2,}/g;
-const [ALMOST, NEARLY_ALL, SOME, LEAST_KOREAN, LEAST_CYRILLIC, LEAST_SCORE] = [0.9, 0.95, 0.2, 20, 8, 0.7];
 const BEYOND_ASCII = /[\x80-\u{10ffff}]/gu;
-const KANA = /[\u3041-\u30fe]/g;
-const COMMON = /[оеаинтсрвлкмдпуіюяызьб]/g;
-const CAPITAL = /[А-ЯЀ-Џ]/g;
-const CAPITAL_WITHIN = /(?<=[а-яѐ-џ])[А-ЯЀ-Џ]/g;
-const LETTER_OF_CYRILLIC = /[\u0400-\u04ff]/g;
-const SIGN = /[\xa0«»„“”‘’‚…–—•№©°§€]/g;
+const ALMOST = 0.9;
+const DECAY = 4;
+const ASCII_SHARE = 20;
+const [ASCII, UNKNOWN_ASCII, UNKNOWN, SIGN] = [3.3, 7, 9, 5];
+const [FAULT, MIXED, LONE, BESIDE] = [4, 6, 2.5, 2];
+const [FREQUENT, SELDOM, FREQUENT_HANGUL, HANGUL, HIRAGANA, KATAKANA] = [5.6, 8.3, 5, 8, 4.3, 5];
+const [STOP, WIDE, STRANGE] = [4.5, 7, 13];
+const RELUCTANCE = { [WESTERN]: 0, "windows-1251": 1, gb18030: 1, "iso-8859-2": 3.2, "iso-8859-7": 3.2 };
+const USUAL_RELUCTANCE = 2.5;
+const MOST = 7.5;
+const SIGNS = "\xa0«»„“”‘’‚…–—•№©°§€¿¡£·‹›×™®½¼¾²³";
+const MARKS_OF_DIRECTION = "\u200c\u200d\u200e\u200f\xad،؛؟־״׳";
+const STOPS = "。，、：；？！「」『』“”‘’（）《》…—·\u3000・ー～";
+const POINTS = "\u0e31-\u0e4e\u0591-\u05c2\u064b-\u0652";
+const FAULTS = new RegExp(
+  `(?<=\\p{Lowercase})\\p{Uppercase}|(?<=\\p{L})[${SIGNS.replace("’", "")}](?=\\p{L})` +
+    "|[ςםןךףץةى](?=\\p{L})|(?<=\\p{L})[σמנכפצ](?!\\p{L}|[\u05b0-\u05c2'\"׳״])",
+  "gu",
+);
+const FAULTS_OF = {
+  "windows-874": /(?<![ก-๎])[ัิีึืุู็่้๊๋์ำะ]|[เแโใไ](?![ก-ฮ])|[ัิีึืุูเแโใไ็ำะ][ัิีึืุู็ำะๅ]/g,
+  "windows-1258": /(?<=[a-zăâêôơư])đ/g,
+};
+const TWO_SCRIPTS = /(?<=[A-Za-z])(?![A-Za-z])\p{L}|(?![A-Za-z])\p{L}(?=[A-Za-z])/gu;
+const ALONE = new RegExp(`(?<!\\p{L}|[${POINTS}])(?![A-Za-z])\\p{L}(?!\\p{L}|[${POINTS}])`, "gu");
+const BESIDE_ASCII = /(?<=[A-Za-z])[\u3041-\u9fff\uac00-\ud7a3]|[\u3041-\u9fff\uac00-\ud7a3](?=[A-Za-z])/g;
+const COSTS = Object.fromEntries(Object.entries(LETTERS).map(([language, letters]) => [language, byRank(letters)]));
+const FREQUENT_ONES = Object.fromEntries(Object.entries(CHARACTERS).map(([language, ones]) => [language, new Set(ones)]));
 
-/** @param {Uint8Array} bytes that are no UTF-8 @returns {string | null} a name for TextDecoder; null: of no writing that is known here */
+/** @param {Uint8Array} bytes without a mark @returns {string | null} a name for TextDecoder; null: of no writing that is known here */
 export function encodingOf(bytes) {
   const first = bytes.findIndex((byte) => byte > 0x7f);
-  const sample = bytes.subarray(first, first + SAMPLE_BYTES);
-  const latin1 = Array.from(sample, (byte) => String.fromCharCode(byte)).join("");
+  if (first < 0) return bytes.includes(0x1b) && ESCAPE.test(latin1Of(bytes)) ? JAPANESE_OF_MAIL : "utf-8";
+  if (decoded(bytes, "utf-8") !== null) return "utf-8";
+  const start = Math.max(0, first - BEFORE_BYTES);
+  const sample = bytes.subarray(start, start + SAMPLE_BYTES);
+  const latin1 = latin1Of(sample);
   const high = count(latin1, HIGH);
-  if (isAlmostUtf8(sample, high)) return "utf-8";
-  return ofManyCharacters(bytes, sample, latin1, high) ?? ofFew(bytes, sample, latin1, high);
+  return isAlmostUtf8(sample, high) ? "utf-8" : guessed(sample, high, count(latin1, LETTER));
 }
 
 /** @param {Uint8Array} bytes @param {string} encoding @returns {string | null} null where the bytes are nothing of this encoding */
@@ -43,58 +68,66 @@ function isAlmostUtf8(sample, high) {
   return new TextEncoder().encode(whole.join("")).length >= ALMOST * high;
 }
 
-function ofManyCharacters(bytes, sample, latin1, high) {
-  const japanese = new TextDecoder("shift_jis").decode(sample);
-  if (count(japanese, KANA) >= SOME * count(japanese, BEYOND_ASCII) && decoded(bytes, "shift_jis") !== null) return "shift_jis";
-  const leads = (latin1.match(PAIR) ?? []).map((pair) => pair.charCodeAt(0));
-  if (2 * leads.length >= ALMOST * high) {
-    const tells = { "euc-jp": isJapanese, "euc-kr": isKorean, gb18030: isChinese };
-    const found = Object.keys(tells).find((name) => tells[name](leads, sample) && decoded(bytes, name) !== null);
-    if (found) return found;
+function guessed(sample, high, asciiLetters) {
+  const weight = Math.min(1, (ASCII_SHARE * high) / Math.max(asciiLetters, 1));
+  const costs = Object.keys(ENCODINGS).map((name) => [costOf(sample, name, weight), name]);
+  const [cost, best] = costs.reduce((least, one) => (one[0] < least[0] ? one : least));
+  return cost > MOST * high && high >= asciiLetters ? null : best;
+}
+
+function costOf(sample, encoding, weight) {
+  const text = charactersOf(sample, encoding);
+  const counts = new Map();
+  for (const one of text) counts.set(one, (counts.get(one) ?? 0) + 1);
+  const costs = ENCODINGS[encoding].map((language) => {
+    let cost = 0;
+    for (const [one, times] of counts) cost += unlikeliness(one, encoding, language, weight) * times;
+    return cost;
+  });
+  return Math.min(...costs) + faultsOf(text, encoding) + (RELUCTANCE[encoding] ?? USUAL_RELUCTANCE);
+}
+
+function charactersOf(sample, encoding) {
+  const text = new TextDecoder(encoding).decode(sample);
+  return encoding === WESTERN ? text.replace(/[\x80-\x9f]/g, (one) => WESTERN_SIGNS[one.charCodeAt(0) - 0x80]) : text;
+}
+
+function unlikeliness(one, encoding, language, weight) {
+  if (one < "\x80") {
+    const likely = LATIN.includes(encoding) ? (COSTS[language].get(one.toLowerCase()) ?? UNKNOWN_ASCII) : ASCII;
+    return /[A-Za-z]/.test(one) ? weight * likely : 0;
   }
-  const runs = (latin1.match(BIG5_RUN) ?? []).join("");
-  const common = between([...runs].filter((_, place) => place % 2 === 0).map((lead) => lead.charCodeAt(0)), 0, 0xc6);
-  const isBig5 = count(runs, HIGH) >= ALMOST * high && common >= (ALMOST * runs.length) / 2;
-  return isBig5 && decoded(bytes, "big5") !== null ? "big5" : null;
+  if (language in CHARACTERS) return ofMany(one, language);
+  const isSign = SIGNS.includes(one) || MARKS_OF_DIRECTION.includes(one);
+  return COSTS[language].get(one.toLowerCase()[0]) ?? (isSign ? SIGN : UNKNOWN);
 }
 
-function isJapanese(leads) {
-  return between(leads, 0xa4, 0xa5) >= SOME * leads.length && between(leads, 0xb0, 0xcf) >= ALMOST * between(leads, 0xb0, 0xfe);
+function ofMany(one, language) {
+  if (FREQUENT_ONES[language].has(one)) return language === "ko" ? FREQUENT_HANGUL : FREQUENT;
+  if (language === "ja" && one >= "\u3041" && one <= "\u30fe") return one <= "\u3096" ? HIRAGANA : KATAKANA;
+  if (language === "ko" && one >= "\uac00" && one <= "\ud7a3") return HANGUL;
+  if (language !== "ko" && one >= "\u4e00" && one <= "\u9fff") return SELDOM;
+  if (STOPS.includes(one)) return STOP;
+  if (one >= "\uff01" && one <= "\uff5e") return WIDE;
+  return SIGNS.includes(one) ? UNKNOWN : STRANGE;
 }
 
-function isKorean(leads) {
-  const letters = between(leads, 0xb0, 0xfe);
-  return letters >= LEAST_KOREAN && between(leads, 0xb0, 0xc8) >= NEARLY_ALL * letters;
+function faultsOf(text, encoding) {
+  let cost = FAULT * count(text, FAULTS);
+  if (encoding in FAULTS_OF) cost += FAULT * count(text, FAULTS_OF[encoding]);
+  if (ENCODINGS[encoding][0] in CHARACTERS) cost += BESIDE * count(text, BESIDE_ASCII);
+  else if (!LATIN.includes(encoding)) cost += MIXED * count(text, TWO_SCRIPTS) + LONE * count(text, ALONE);
+  return cost;
 }
 
-function isChinese(leads, sample) {
-  return 2 * between(leads, 0xa1, 0xd7) >= leads.length || bestCyrillic(sample)[0] < LEAST_SCORE;
+function byRank(letters) {
+  const steps = Array.from(letters, (_, rank) => (DECAY * rank) / letters.length);
+  const whole = Math.log(steps.reduce((sum, step) => sum + Math.exp(-step), 0));
+  return new Map(Array.from(letters, (letter, rank) => [letter, whole + steps[rank]]));
 }
 
-function ofFew(bytes, sample, latin1, high) {
-  const alone = 2 * (latin1.match(LONG_RUN) ?? []).join("").length < high;
-  const [score, encoding] = bestCyrillic(sample);
-  const [few, letters] = [high < LEAST_CYRILLIC, count(latin1, LETTER)];
-  if (!alone && score >= LEAST_SCORE && !(few && letters)) return encoding;
-  if (alone || few || letters >= high) return LATIN;
-  return decoded(bytes, "gb18030") === null ? null : "gb18030";
-}
-
-function bestCyrillic(sample) {
-  const scores = CYRILLIC.map((name) => [cyrillicScore(new TextDecoder(name).decode(sample)), name]);
-  return scores.reduce((best, one) => (one[0] > best[0] ? one : best));
-}
-
-function cyrillicScore(text) {
-  const letters = count(text, LETTER_OF_CYRILLIC);
-  if (!letters) return 0;
-  const others = count(text, BEYOND_ASCII) - letters - count(text, SIGN);
-  const capitals = count(text, CAPITAL) / 2 + 2 * count(text, CAPITAL_WITHIN);
-  return (count(text.toLowerCase(), COMMON) - capitals - others) / letters;
-}
-
-function between(leads, first, last) {
-  return leads.filter((lead) => lead >= first && lead <= last).length;
+function latin1Of(bytes) {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 }
 
 function count(text, pattern) {

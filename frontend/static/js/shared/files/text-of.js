@@ -1,10 +1,12 @@
 /**
- * What is written in a text file: by its mark, else UTF-8 where it is that, else as its writing tells, as the service
- * reads the text of a book.
+ * What is written in a text file: by its mark, else as its form or its writing tells, as the service reads the text of a
+ * book.
  */
 import { ApiError, unreadable } from "../../client/http.js";
-import { decoded, encodingOf } from "./character-sets.js";
+import { encodingOf } from "./character-sets.js";
 
+/** Has the marks of tones apart from their letters. */
+const VIETNAMESE = "windows-1258";
 const MARKS = { "utf-16le": [0xff, 0xfe], "utf-16be": [0xfe, 0xff] };
 
 /** @param {Blob} file @throws {ApiError} */
@@ -15,11 +17,8 @@ export async function textOf(file) {
   const bytes = new Uint8Array(content);
   const marked = Object.keys(MARKS).find((name) => MARKS[name].every((byte, place) => bytes[place] === byte));
   if (marked) return new TextDecoder(marked).decode(bytes);
-  return decoded(bytes, "utf-8") ?? guessed(bytes);
-}
-
-function guessed(bytes) {
   const encoding = encodingOf(bytes);
-  if (encoding) return new TextDecoder(encoding).decode(bytes);
-  throw new ApiError(0, { message: "The encoding of the text cannot be told.", code: "document_encoding" });
+  if (!encoding) throw new ApiError(0, { message: "The encoding of the text cannot be told.", code: "document_encoding" });
+  const text = new TextDecoder(encoding).decode(bytes);
+  return encoding === VIETNAMESE ? text.normalize() : text;
 }
