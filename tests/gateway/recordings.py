@@ -17,7 +17,7 @@ from gateway.sessions.witness import witness_clip
 from gateway.settings import load_settings
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from tests.gateway.processes import eventually
-from tests.gateway.streams.test_relay import SEED, TEXT, Ear
+from tests.gateway.streams.stage import SEED, TEXT, Ear
 
 RATE = 24000
 

@@ -12,7 +12,7 @@ from gateway.streams.clip.clip import Clip
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, SEED, TEXT, Ear, gateway_of
+from tests.gateway.streams.stage import CLIP, SEED, TEXT, Ear, gateway_of
 
 
 class HoldingEar(Ear):

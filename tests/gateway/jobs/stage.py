@@ -15,7 +15,7 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from tests.gateway.processes import eventually
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.test_relay import QUICK, all_serving
+from tests.gateway.streams.stage import QUICK, all_serving
 from worker.protocol import StartRequest
 
 SEED = 3

@@ -11,7 +11,7 @@ from gateway.streams.clip.conditioning import Conditioning
 from tests.gateway.fleet import describe_model
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.test_relay import gateway_of
+from tests.gateway.streams.stage import gateway_of
 from worker.protocol import Latents, StartRequest
 
 

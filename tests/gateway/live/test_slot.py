@@ -10,7 +10,7 @@ from tests.gateway.fleet import ANY, status
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.recordings import until
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import gateway_of
+from tests.gateway.streams.stage import gateway_of
 
 
 async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> None:

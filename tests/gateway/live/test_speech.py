@@ -22,7 +22,7 @@ from gateway.voices.resolution import Speaker
 from tests.gateway.fleet import status
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker
-from tests.gateway.streams.test_relay import gateway_of, prefer_the_first
+from tests.gateway.streams.stage import gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import WATCHED, ErrorDetail
 

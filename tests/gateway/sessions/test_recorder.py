@@ -22,7 +22,7 @@ from tests.gateway.recordings import (
     wav_audio,
 )
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of
+from tests.gateway.streams.stage import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of
 
 
 async def test_the_recording_is_what_the_client_got_whichever_workers_made_it(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.gateway.recordings import (
     wav_audio,
 )
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, gateway_of
+from tests.gateway.streams.stage import CLIP, gateway_of
 
 
 async def test_a_session_folder_that_cannot_be_made_costs_the_recording_only(tmp_path: Path) -> None:

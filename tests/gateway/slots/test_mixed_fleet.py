@@ -11,7 +11,7 @@ from gateway.slots.requirement import Requirement
 from tests.gateway.fleet import Fleet, status, worker_of
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, Ear, gateway_of, prefer_the_first, speak
+from tests.gateway.streams.stage import CLIP, Ear, gateway_of, prefer_the_first, speak
 from worker.protocol import ErrorDetail, TextModelDescription
 
 DRAINING = ErrorDetail(message="the worker drains", type="capacity_error", code="draining")

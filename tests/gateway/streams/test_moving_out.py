@@ -7,7 +7,7 @@ import asyncio
 from gateway.service import Gateway
 from tests.gateway.processes import eventually
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import Ear, gateway_of, speak
+from tests.gateway.streams.stage import Ear, gateway_of, speak
 
 PATIENT = {"stall_timeout_seconds": 60, "frame_timeout_seconds": 10, "cancel_timeout_seconds": 0.1}
 SLOTS = 4

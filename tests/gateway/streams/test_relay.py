@@ -5,8 +5,6 @@ explicit.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
 
@@ -14,22 +12,17 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
-from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
 from gateway.slots.requirement import Requirement
 from gateway.streams import relay
-from gateway.streams.listener import Listener
-from gateway.synthesis.synthesis import Outcome, Synthesis
+from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream, StreamBroken
 from gateway.workers.metronome import Metronome
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of, prefer_the_first, speak
 from worker.protocol import ErrorDetail, Paused, StartRequest
 
-TEXT = "Faults are planned for."
-SEED = 3
-PATCHES = len(frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
-CLIP = b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
 FAULTS = (
     "cut",
     "close",
@@ -54,64 +47,6 @@ FAULTS = (
     "unasked pause",
     "words",
 )
-QUICK = {
-    "frame_timeout_seconds": 0.3,
-    "stall_timeout_seconds": 0.3,
-    "accept_timeout_seconds": 0.3,
-    "health_retry_seconds": 0.02,
-    "failover_timeout_seconds": 5,
-}
-
-
-class Ear(Listener):
-    """Keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.pcm = b""
-        self.starts: list[str] = []
-        self.on_audio = asyncio.Event()
-
-    def started(self, worker_id: str, sample_rate: int) -> None:
-        self.starts.append(worker_id)
-
-    def audio(self, pcm: bytes) -> None:
-        self.pcm += pcm
-        self.on_audio.set()
-
-
-@asynccontextmanager
-async def gateway_of(*workers: ScriptedWorker, **options: object) -> AsyncIterator[Gateway]:
-    """A running gateway whose workers are all up; nothing may be held when the block ends."""
-    async with AsyncExitStack() as stack:
-        for worker in workers:
-            await stack.enter_async_context(worker.running())
-        urls = ",".join(worker.url for worker in workers)
-        gateway = Gateway(load_settings(worker_urls=urls, **{**QUICK, **options}))
-        await stack.enter_async_context(gateway.running())
-        await all_serving(gateway)
-        yield gateway
-        assert not gateway.pool.tickets
-        assert not any(worker.leases for worker in gateway.pool.workers.values())
-
-
-async def all_serving(gateway: Gateway) -> None:
-    changed = asyncio.Event()
-    gateway.pool.on_change.append(changed.set)
-    async with asyncio.timeout(60):
-        while not all(worker.serving for worker in gateway.pool.workers.values()):
-            changed.clear()
-            await changed.wait()
-    gateway.pool.on_change.remove(changed.set)
-
-
-def prefer_the_first(gateway: Gateway) -> None:
-    """Hold the second worker back for a moment."""
-    gateway.pool.reports.refused(gateway.pool.workers["w1"])
-
-
-async def speak(gateway: Gateway, ear: Ear, text: str = TEXT) -> Outcome:
-    async with asyncio.timeout(60):
-        return await Synthesis(gateway, TtsRequest(text=text, seed=SEED), "r1", ear).run()
 
 
 @pytest.mark.parametrize("patches", [1, 3])
@@ -259,47 +194,6 @@ async def test_a_clip_is_at_least_as_long_as_a_patch(speed: float) -> None:
         gateway.check_shortest(request.model_copy(update={"max_seconds": shortest}), Requirement())
     assert (refused.value.code, refused.value.param) == ("invalid_value", "max_seconds")
     assert not worker.requests
-
-
-async def test_connections_are_used_again_after_requests_that_ended_in_order() -> None:
-    worker = ScriptedWorker([Act()])
-    async with gateway_of(worker) as gateway:
-        for _ in range(5):
-            await speak(gateway, ear := Ear())
-            assert ear.pcm == CLIP
-    assert worker.connections == 1
-
-
-async def test_a_second_burst_finds_every_connection_of_the_first() -> None:
-    worker = ScriptedWorker([Act()] * 200, slots=100, together=100)
-    patient = {name: 30 for name in QUICK if name.endswith("timeout_seconds")}
-    async with gateway_of(worker, connect_timeout_seconds=30, **patient) as gateway:
-        for _ in range(2):
-            await asyncio.gather(*(speak(gateway, Ear()) for _ in range(100)))
-    assert worker.connections == 100
-
-
-async def test_a_connection_that_closed_while_idle_costs_the_request_nothing() -> None:
-    worker = ScriptedWorker([Act()])
-    async with gateway_of(worker) as gateway:
-        await speak(gateway, Ear())
-        for connection in gateway.clients["w0"]._idle:
-            connection.transport.abort()
-        outcome = await speak(gateway, ear := Ear())
-        assert gateway.pool.workers["w0"].health is Health.UP
-    assert ear.pcm == CLIP
-    assert outcome.migrations == 0
-
-
-async def test_when_one_kept_connection_is_dead_the_others_are_not_tried() -> None:
-    """What drops idle connections without a word drops them all: a firewall, a partition."""
-    worker = ScriptedWorker([Act(), Act(), Act(fault="mute"), Act()])
-    async with gateway_of(worker) as gateway:
-        await asyncio.gather(speak(gateway, Ear()), speak(gateway, Ear()))
-        assert worker.connections == 2
-        await speak(gateway, ear := Ear())
-        assert ear.pcm == CLIP
-        assert worker.connections == 3
 
 
 async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worker_hangs() -> None:

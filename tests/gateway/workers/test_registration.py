@@ -19,7 +19,7 @@ from gateway.slots.capacity.worker import Health, Worker
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import status
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, QUICK, SEED, TEXT, Ear
+from tests.gateway.streams.stage import CLIP, QUICK, SEED, TEXT, Ear
 from worker.protocol import REGISTRATION_PATH, Registration
 
 SECRET = "a secret of both sides"

@@ -21,7 +21,7 @@ from tests.gateway.fleet import ANY
 from tests.gateway.processes import eventually
 from tests.gateway.recordings import until
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import CLIP, Ear, gateway_of, speak
+from tests.gateway.streams.stage import CLIP, Ear, gateway_of, speak
 from worker.protocol import GATEWAY_HEADER, SLOTS_PATH
 
 

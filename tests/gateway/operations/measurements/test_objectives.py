@@ -25,7 +25,7 @@ from gateway.synthesis.synthesis import Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.fleet import Fleet, describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import TEXT, Ear, gateway_of
+from tests.gateway.streams.stage import TEXT, Ear, gateway_of
 
 KIND = Kind("m", "built_in", "voxfleet", "anonymous")
 

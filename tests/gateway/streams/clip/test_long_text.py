@@ -14,8 +14,8 @@ from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.test_relay import SEED, Ear, gateway_of, prefer_the_first
-from tests.gateway.streams.test_relay import speak as speak_text
+from tests.gateway.streams.stage import SEED, Ear, gateway_of, prefer_the_first
+from tests.gateway.streams.stage import speak as speak_text
 from worker.protocol import StartRequest
 
 PARTS = ["One part is short.", "The next one is longer.", "The last."]

@@ -14,8 +14,8 @@ from gateway.text import Lexicon, language
 from models import speech
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import Ear, gateway_of
-from tests.gateway.streams.test_relay import speak as speak_text
+from tests.gateway.streams.stage import Ear, gateway_of
+from tests.gateway.streams.stage import speak as speak_text
 from worker.protocol import ModelDescription
 
 TEXT = "It costs $5.20 on 3/4/2025. Call +1 415 555 2671 at 9:30 am, or 1,234,567 people will, by Nov. 5th."

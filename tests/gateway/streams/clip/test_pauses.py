@@ -20,7 +20,7 @@ from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.text import Lexicon
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.test_relay import Ear, gateway_of, prefer_the_first
+from tests.gateway.streams.stage import Ear, gateway_of, prefer_the_first
 from worker.protocol import StartRequest
 
 SEED = 3

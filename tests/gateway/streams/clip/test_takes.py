@@ -13,7 +13,7 @@ from gateway.streams.clip.progress import seed_of_take
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.listening import confidence_in
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.test_relay import SEED, TEXT, Ear, gateway_of, prefer_the_first
+from tests.gateway.streams.stage import SEED, TEXT, Ear, gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import WATCHED, StartRequest
 

@@ -15,7 +15,7 @@ from gateway.streams.clip.times import InOrder
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.test_relay import Ear, gateway_of
+from tests.gateway.streams.stage import Ear, gateway_of
 from tests.gateway.timing.audio import FakeAligner
 
 TEXT = "It costs $5.20 today.  Nobody knows why.\n\nAnd the third sentence ends it all."
