@@ -261,7 +261,8 @@ def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp
         make_from_file(watched.page, fleet, text, "Notes")
         expect(watched.page.locator(".drop-file")).to_contain_text("This browser cannot play it")
         watched.page.get_by_role("button", name="Make it without consent").click()
-        expect(watched.page.locator("#voice-sheet [role=alert]")).to_contain_text("Audio of this kind is not read")
+        alert = watched.page.locator("#voice-sheet [role=alert]")
+        expect(alert).to_contain_text("Audio of this kind is not read")
         expect(watched.page.locator("#voice-name")).to_have_value("Notes")
 
 
