@@ -1,20 +1,21 @@
-"""Who owns which block of the KV cache, and which computed blocks can be shared.
+"""Which blocks of the KV cache a sequence gets, and which of them it need not compute.
 
-Blocks are reference counted. A full block whose keys and values have been computed is remembered under a
-chained hash of everything from the salt to its last token; a later sequence with the same beginning takes it
-instead of computing it again, also after its owner has gone, until the block is needed for something else.
-With block size 4 and the prompts
+Blocks are reference counted. A full block whose keys and values have been computed is remembered by a hash of
+everything from the salt to its last token. A later sequence with the same beginning takes the block instead
+of computing it again. It can do so after the owner has gone, too, until the block is needed for something
+else. With block size 4 and the prompts
 
     A = [1 2 3 4][5 6 7 8][9]        B = [1 2 3 4][5 6 7 8][9 9]
 
-B takes A's first two blocks and computes two positions. The last token is never taken from the cache, since
-computing it is what yields the next token: for [1 2 3 4][5 6 7 8] only the first block is.
+B takes A's first two blocks and computes two positions. The last token is never taken from the cache, because
+computing it yields the next token: of [1 2 3 4][5 6 7 8] only the first block is taken.
 
-A sequence that gives up its blocks and will go on is remembered to the last position it has computed, within
-a block, too; `Sequence.kept` names what it expects back. Where there is a second tier
-(`engine.kv_cache.host_tier`), blocks that are handed out again go there first, and what is not on the device
-is looked for there. Such blocks are on their way for a while: their sequence has its block table, and nobody
-may compute it or share these blocks until `arrived` says so.
+Of a sequence that gives up its blocks and will go on, all is remembered that it has computed, a part of a
+block included. `Sequence.kept` names what it expects back.
+
+Where there is a second tier (`engine.kv_cache.host_tier`), blocks that are handed out again go there first,
+and what is not on the device is looked for there. Such blocks are on their way for a while. Their sequence
+has its block table already, but nobody may compute it or share these blocks until `arrived` says so.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ A block is one copy over the bus, and those in slots that follow each other are 
 them.
 
 On CUDA the memory is pinned, and copies run on a stream of their own, in the order in which they were asked
-for. No step waits for one, but for three reasons: what leaves is first gathered into one of a few buffers of
-the device, in order with the kernels, and these may all be on their way yet; blocks whose sequence left while
-they were coming are not used otherwise before they have come; and what the next step reads comes at once, on
-a stream of its own, beneath the step that is under way:
+for. A step waits for a copy in three cases only. What leaves is first gathered into one of a few buffers of
+the device, in order with the kernels, and all these buffers may still be in use. Blocks whose sequence left
+while they were coming are not used for anything else before they have come. And what the next step reads
+comes at once, on a stream of its own, beneath the step that is under way:
 
     kernels:   step n             | spread | step n + 1
     at once:   copy over the bus |

@@ -1,6 +1,6 @@
 """Serves batches one step ahead of the engine.
 
-While the device computes step n, the host has nothing to read yet; it launches step n + 1 first, for every
+While the device computes step n, the host has nothing to read yet. So it launches step n + 1 first, for every
 sequence that will go on unless the model says stop in step n. When the engine then asks for step n + 1, its
 results are there or on their way:
 

@@ -1,9 +1,9 @@
 """How much a step may hold: how many decodes, and how many positions of prompts beside them.
 
-Prompts get so many positions that running streams keep their pace: `max_prefill_tokens`, or more with many
-decodes. Where all who decode are ahead of their listeners, a step takes more of the prompts, as long as it
-does not use up more than half of the shortest lead, nor a quarter of a second. Where all are read whole, it
-takes as many as fit: the more run together, the fewer steps there are.
+Prompts get `max_prefill_tokens` positions, or more with many decodes, so that running streams keep their
+pace. While all streams are ahead of their listeners, a step takes more of the prompts. It then uses up at
+most half of the shortest lead, and at most a quarter of a second. Where every answer is read only once it is
+complete, a step takes as many positions as fit: the more run together, the fewer steps there are.
 
 A decode waits only where more of them run than a step may hold (`max_decodes`, `max_step_seconds`).
 """
@@ -20,8 +20,8 @@ from engine.scheduling.step_time import StepPace
 from engine.sequence import Sequence
 
 LEAD_SHARE, MOST_SECONDS = 0.5, 0.25
-"""Of the shortest lead, for a step that computes prompts, and seconds however long leads are: whoever
-cancels waits for the step that is under way."""
+"""A step that computes prompts takes at most this share of the shortest lead, and at most so many seconds.
+The latter because whoever cancels waits for the step that is under way."""
 
 
 class StepBudget:

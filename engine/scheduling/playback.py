@@ -1,11 +1,11 @@
 """How far ahead of its listener a sequence is, and who goes first when a step cannot serve all.
 
-A stream of 160 ms per token that has sent 10 tokens, the first of them 1.2 s ago, has a lead of 0.4 s: that
-much longer it may wait before its listener hears a gap. Waiting shrinks a lead second by second and a token
-adds what it plays, so whoever waits becomes urgent; all that are late by more than a second are equally so,
-and take turns. So nobody starves, and where the device is too slow for all, all fall behind alike.
+A stream of 160 ms per token that has sent 10 tokens, the first of them 1.2 s ago, has a lead of 0.4 s. It may
+wait that much longer before its listener hears a gap. Waiting shrinks a lead second by second, and a token
+adds what it plays, so whoever waits becomes urgent. All that are late by more than a second are equally
+urgent and take turns. So nobody starves, and where the device is too slow for all, all fall behind alike.
 
-Time is whatever the clock says that the engine was given; nothing here measures it.
+Times come from the engine's clock; nothing here measures them.
 """
 
 from __future__ import annotations

@@ -7,16 +7,16 @@ decodes fit (`engine.scheduling.budget`), those whose listeners are about to run
 (`engine.scheduling.playback`).
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
-the front of the queue; admitted again, it takes what is left of them, or lies on the host, and computes the
-rest once more. A request is refused at `add` when it could not even run alone, so the oldest sequence always
-makes progress.
+the front of the queue. Once it is admitted again, it takes those of its blocks that are still there or lie on
+the host, and computes the rest once more. A request that could not even run alone is refused at `add`, so the
+oldest sequence always makes progress.
 
-A paused sequence is in no batch. It keeps its blocks until somebody else needs them, to go on or to be
-admitted; paused ones give way before running ones, the longest paused first. With its blocks it resumes at
-once, without them as a preempted sequence does.
+A paused sequence is in no batch. It keeps its blocks until another sequence needs them, to go on or to be
+admitted. Paused sequences give way before running ones, the longest paused first. With its blocks a sequence
+resumes at once, without them as a preempted one does.
 
-Who was admitted while some of its blocks are on their way from the host runs, but is in no batch until they
-are there; the others do not wait for it.
+Some blocks of an admitted sequence may still be on their way from the host. It is in no batch until they are
+there, and the others do not wait for it.
 """
 
 from __future__ import annotations

@@ -71,8 +71,10 @@ class NamedRows(Generic[Row]):
             return await rows.get(self._sort.table, id)
 
     async def find(self, reference: str, tenant: str | None) -> list[Row]:
-        """The rows that a request of `tenant` may mean: the one of that id, whosever it is; else those that
-        it sees by that name; else its own by that name in another case, else others'.
+        """The rows that a request of `tenant` may mean.
+
+        The one of that id, whosever it is; else those that the tenant sees by that name. Where none has the
+        name in that case, its own in another case; else those of others.
         """
         table = self._sort.table
         is_id = table.id == reference

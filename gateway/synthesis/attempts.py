@@ -5,8 +5,8 @@
         while not await attempts.next(ticket, work):
             pass
 
-`Work` uses the slot; what goes wrong with its worker ends here, in a ticket at the front of the queue and a
-word to the pool, or in an ApiError when the request has had its share of tries.
+`Work` uses the slot. When something goes wrong with its worker, the pool is told, and the ticket goes to the
+front of the queue. A request that has had its share of tries ends with an ApiError.
 `gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech/` one sentence after the other,
 `gateway/answers/writing.py` writes one answer.
 """

@@ -1,9 +1,8 @@
 """`voxfleet serve`: a gateway and its workers as child processes, kept alive, ended together.
 
-The supervisor plans (which ports, which device for which worker), starts everything at once, prints the URL
-when the gateway says that it can take requests, and from then on restarts what dies. Workers listen on
-loopback and share a secret with the gateway that is made here and travels by environment, never on a command
-line.
+The supervisor chooses ports, and a device for each worker. It starts everything at once, prints the URL when
+the gateway can take requests, and restarts what dies. Workers listen on loopback. They share a secret with
+the gateway, which is made here and travels by environment, never on a command line.
 
 It ends with 0 after Ctrl-C or SIGTERM, and with 1 when it cannot serve: the gateway, or every worker, failed
 to start several times in a row.

@@ -1,7 +1,7 @@
 """`WS /ws/live`: text comes while its speech goes out, see `gateway/live/`.
 
-The connection's task speaks; a reader beside it takes the client's messages from the first to the last
-moment, and messages to the client wait in an outbox, of which a barge-in drops the audio.
+The connection's task speaks. A reader beside it takes the client's messages from first to last. Messages to
+the client wait in an outbox; a barge-in drops the audio there.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ An `Outlook` is good until a slot is taken or freed or a worker changes, and for
 most, since requests that run get nearer to their end. So ten thousand arrivals cost one simulation. While no
 worker serves, those that are being started count.
 
-A fleet of many slots (`MANY_SLOTS`) is not simulated: what leaves one slot is a small part of what leaves all
-of them, so it is asked at how many slots are free and how many requests end in a second, and what is
-remembered is good for the whole quarter of a second.
+A fleet of many slots (`MANY_SLOTS`) is not simulated. There one request that ends changes little, so the
+outlook follows from how many slots are free and how many requests end in a second. It is good for the whole
+quarter of a second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One worker as the gateway sees it: who it is, whether it lives, and which slots of it are leased.
 
-The three are kept apart. `health` says whether the gateway may route to it (UNKNOWN until the first answer,
-UP, SUSPECT after a failure, DOWN after several); `status` is what the worker last said of itself; `leases` is
+The three are kept apart. `health` says whether the gateway may route to it: UNKNOWN until the first answer,
+UP, SUSPECT after a failure, DOWN after several. `status` is what the worker last said of itself. `leases` is
 what this gateway has given out. A lease that ends never makes a dead worker usable, and a worker that comes
 back as a new process starts with no leases.
 """

@@ -1,8 +1,8 @@
 """Speech as attempts put it together: the present part of a clip, patch by patch.
 
-The latents of each patch are committed before its audio is handed on, so the clip is whole up to its last
-patch whenever a worker fails, and the next one starts with `start_request(clip, ...)`. No patch is lost, sent
-twice, or made by a worker that lost its lease.
+The latents of each patch are committed before its audio is handed on. So the clip is whole up to its last
+patch whenever a worker fails, and the next worker starts with `start_request(clip, ...)`. No patch is lost,
+sent twice, or made by a worker that lost its lease.
 """
 
 from __future__ import annotations
