@@ -1,16 +1,20 @@
-"""Markdown and emoji: what is seen and not said. Only the marks go; every word between them stays."""
+"""Markdown and emoji: what is seen and not said. Only the marks go; every word between them stays.
+
+Wide letters and figures become those that rules look for."""
 
 from __future__ import annotations
 
 import html
 import re
+import unicodedata
 
 from gateway.text.rules import Rule, rule
 
 EMOJI = (
-    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u2b1b\u2b1c\u231a\u231b\u23e9-\u23fa]"
+    "[\U0001f000-\U0001faff\u2600-\u266c\u2670-\u27bf\u2b50\u2b55\u2b1b\u2b1c\u231a\u231b\u23e9-\u23fa]"
     "[\ufe0f\u200d\U0001f3fb-\U0001f3ff\u20e3\U0001f000-\U0001faff\u2600-\u27bf]*"
 )
+"""Without the signs of music, ♭ ♮ ♯."""
 _TAGS = "b|i|u|s|em|strong|br|p|div|span|code|pre|ul|ol|li|h[1-6]|sub|sup|small|mark|del|ins|a|img|hr"
 
 
@@ -37,7 +41,19 @@ def _unescaped(match: re.Match[str]) -> str | None:
     return None if said == match[0] else said
 
 
+_SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
+_WIDE = "０-９Ａ-Ｚａ-ｚ％＃＄＋＝＠～"
+
+
+def _folded(match: re.Match[str]) -> str:
+    """As wide as letters are, and on their line."""
+    return unicodedata.normalize("NFKC", match[0])
+
+
 MARKS: tuple[Rule, ...] = (
+    rule(rf"[{_WIDE}]+(?:(?<=[０-９])[．：／－](?=[０-９])[{_WIDE}]+)*", _folded),
+    rule(r"(?<=\d)[．：／－](?=\d)", _folded),
+    rule(rf"(?<=[A-Za-z)\]])[{_SUBSCRIPT}]+", _folded),
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
     rule(r"`+", ""),
     rule(r"(?P<say>!?\[)[^\[\]\n]{0,500}\]\([^()\s]{0,2000}\)", ""),

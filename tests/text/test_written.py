@@ -100,6 +100,19 @@ ENGLISH = {
     " Street where my Doctor lives",
     "John I think, George I like, Henry I was": "John I think, George I like, Henry the first was",
     "Tel.: 555-1234": "Telephone: five five five, one two three four",
+    "In E♭ major, F♯, Bb minor, D# minor": "In E flat major, F sharp, B flat minor, D sharp minor",
+    "H₂SO₄ and C₆H₁₂O₆": "H two SO four and C six H twelve O six",
+    "Ｈｅｌｌｏ １２３ at １２：３０, ５０％": "Hello one hundred twenty-three at twelve thirty,"
+    " fifty percent",
+    "2024-03-05T14:30:00+02:00": "March fifth, twenty twenty-four at fourteen thirty and zero seconds,"
+    " U T C plus two",
+    "Meet at UTC-5, GMT+5:30, 8:00-09:00": "Meet at UTC minus five, GMT plus five thirty, eight o'clock to"
+    " nine o'clock",
+    "Version 1.10 and versions 2.0.12": "Version one point ten and versions two point zero point twelve",
+    "Light has 3×10^8 m/s, atoms 10⁻⁹ m": "Light has three times ten to the power of eight meters per second,"
+    " atoms ten to the power of minus nine meters",
+    "10 kΩ, Rs. 5 lakh, 6 ft 2 in.": "ten kiloohms, five lakh rupees, six feet two inches.",
+    "© 2024 by us": "copyright twenty twenty-four by us",
 }
 
 
@@ -125,6 +138,17 @@ CHINESE = {
     "电话010-88888888转8001，如图3-1。": "电话零幺零八八八八八八八八转八零零幺，如图三杠一。",
     "航班CA1501，315晚会。": "航班CA幺五零幺，三一五晚会。",
     "1)第一项。": "一.第一项。",
+    "2月2日，第2名，第200页，2季度。": "二月二日，第二名，第二百页，二季度。",
+    "2种方法，2台电脑，2点半，工作了2年，小学2年级。": "两种方法，两台电脑，两点半，工作了两年，小学二年级。",
+    "2024-03-05T14:30:00Z，2024-03-05T14:30:00+08:00。": "二零二四年三月五日十四点三十分零秒，"
+    "二零二四年三月五日十四点三十分零秒，UTC加八。",
+    "１２：３０，５０％，约１２３个，50％。": "十二点三十分，百分之五十，约一百二十三个，百分之五十。",
+    "误差1e-5，约10–15%。": "误差一乘以十的负五次方，约百分之十到百分之十五。",
+    "2022-2023学年，2024Q1。": "二零二二到二零二三学年，二零二四Q一。",
+    "5mL，3µg，5mA，硫酸H₂SO₄。": "五毫升，三微克，五毫安，硫酸H二SO四。",
+    "20 USD，RMB 100，3万欧元。": "二十美元，一百元人民币，三万欧元。",
+    "我用C++和C#，谢谢@小明。": "我用C加加和C井，谢谢艾特小明。",
+    "E♭大调，F♯，∞，9·11事件。": "降E大调，升F，无穷大，九一一事件。",
 }
 
 

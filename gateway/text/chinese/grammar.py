@@ -10,8 +10,8 @@ from functools import cache
 
 import structlog
 
+from gateway.text.chinese.counting import NUMBER
 from gateway.text.chinese.numbers import number
-from gateway.text.chinese.rules import NUMBER
 from gateway.text.spoken import Edit, is_ideogram
 
 logger = structlog.get_logger(__name__)

@@ -6,6 +6,8 @@ import re
 from decimal import Decimal
 
 from gateway.text.addresses import address_rules
+from gateway.text.chinese import counting
+from gateway.text.chinese.counting import NUMBER, say_number
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.english.numbers import roman
 from gateway.text.marks import FIGURES, NOTE, RAISED
@@ -20,6 +22,11 @@ _COINS = {
     "$": "美元", "€": "欧元", "£": "英镑", "¥": "元", "￥": "元", "₹": "卢比", "₩": "韩元", "₽": "卢布",
     "HK$": "港元", "US$": "美元", "NT$": "新台币", "A$": "澳元", "C$": "加元", "S$": "新加坡元",
 }  # fmt: skip
+_CODES = {
+    "USD": "美元", "EUR": "欧元", "GBP": "英镑", "JPY": "日元", "CNY": "元人民币", "RMB": "元人民币",
+    "HKD": "港元", "TWD": "新台币", "KRW": "韩元", "CHF": "瑞士法郎", "CAD": "加元", "AUD": "澳元",
+    "SGD": "新加坡元",
+}  # fmt: skip
 _SCALES = {"k": 1_000, "K": 1_000, "m": 1_000_000, "M": 1_000_000, "b": 10**9, "B": 10**9, "bn": 10**9}
 _VULGAR = {
     "½": "二分之一", "⅓": "三分之一", "⅔": "三分之二", "¼": "四分之一", "¾": "四分之三", "⅕": "五分之一",
@@ -28,12 +35,13 @@ _VULGAR = {
 _ROMAN_SIGNS = {sign: number for number, sign in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ", start=1)}
 _UNITS = {
     "m²": "平方米", "㎡": "平方米", "km²": "平方公里", "cm²": "平方厘米", "m³": "立方米",
-    "V": "伏", "kV": "千伏", "mg": "毫克",
+    "V": "伏", "kV": "千伏", "mV": "毫伏", "mA": "毫安", "mg": "毫克", "µg": "微克", "μg": "微克",
+    "mL": "毫升", "dL": "分升", "dl": "分升", "dB": "分贝", "Pa": "帕", "hPa": "百帕", "kPa": "千帕",
+    "MPa": "兆帕", "µm": "微米", "μm": "微米", "Ω": "欧姆", "kΩ": "千欧",
     "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
     "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
     "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
 }  # fmt: skip
-NUMBER = r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d+(?:\.\d+)?"
 
 
 def _money(match: re.Match[str]) -> str:
@@ -46,6 +54,10 @@ def _money(match: re.Match[str]) -> str:
     if "." in amount and not scale:
         amount = amount.rstrip("0").rstrip(".")
     return f"{minus}{number(amount)}{scale or ''}{coin}"
+
+
+def _code(match: re.Match[str]) -> str:
+    return f"{number(match['amount'])}{match['scale'] or ''}{_CODES[match['code']]}"
 
 
 def _date(match: re.Match[str]) -> str | None:
@@ -108,10 +120,6 @@ def _unit(match: re.Match[str]) -> str:
     return f"{minus}{number(match['amount'])}{_UNITS[match['unit']]}"
 
 
-def _say_number(match: re.Match[str]) -> str:
-    return number(match["say"])
-
-
 def _say_digits(match: re.Match[str]) -> str:
     return digits(match["say"])
 
@@ -156,12 +164,22 @@ RULES: tuple[Rule, ...] = (
         rf"{_NOT_IN_WORD}(?P<y>[12]\d{{3}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})(?=T\d\d:|(?![\w.-]\w|\d))",
         _date,
     ),
+    *counting.RULES,
     rule(r"(?<=\d)T(?=\d\d:)", ""),
-    rule(r"(?<!\d)9/11(?!\d)", "九一一"),
+    rule(r"(?<!\d)9[/·]11(?!\d)", "九一一"),
     rule(
         r"(?:(?<![\w)\]%])(?P<minus>[-−]))?(?P<sign>(?:HK|US|NT|A|C|S)\$|[$€£¥￥₹₩₽])\s?"
         rf"(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿|千|bn|[kKmMbB](?![A-Za-z]))?元?",
         _money,
+    ),
+    rule(
+        rf"(?<![A-Za-z0-9.,])(?P<amount>{NUMBER})\s?(?P<scale>百万|千万|万亿|万|亿)?\s?(?P<code>{'|'.join(_CODES)})"
+        r"(?![A-Za-z0-9])",
+        _code,
+    ),
+    rule(
+        rf"(?<![A-Za-z0-9])(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿)?元?(?![A-Za-z0-9])",
+        _code,
     ),
     rule(r"(?P<say>\+\d{1,3}[ -]?\d{2,4}(?:[ -]?\d{3,4}){1,3})(?!\d)", _say_phone),
     rule(r"(?<![\d.-])(?P<say>1[3-9]\d(?:[ -]?\d{4}){2})(?!\d)", _say_phone),
@@ -204,7 +222,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     rule(
-        r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])\s?(?P<half>[AaPp][Mm])?(?![A-Za-z])",
+        r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\d:])\s?(?P<half>[AaPp][Mm])?(?![A-Za-z])",
         _time,
     ),
     rule(
@@ -228,7 +246,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:(?<![\d.,/])(?P<whole>\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])", _vulgar),
     rule(rf"({NUMBER})\s?‰", lambda match: f"千分之{number(match[1])}"),
     rule(r"[①-⑳]", lambda match: cardinal(ord(match[0]) - ord("①") + 1)),
-    rule(r"(?<=[楼栋幢座])\s?(?P<say>\d{1,2})(?=单元)", _say_number),
+    rule(r"(?<=[楼栋幢座])\s?(?P<say>\d{1,2})(?=单元)", say_number),
     rule(rf"[{''.join(_ROMAN_SIGNS)}]", lambda match: cardinal(_ROMAN_SIGNS[match[0]])),
     rule(r"(?<=第)(?P<say>[IVXLC]+)(?![A-Za-z])", _roman),
     rule(
@@ -238,6 +256,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:War|Chapter|Part)\s(?P<say>[IVX]+)\b", _roman),
     rule(r"±\s?(?=\d)", "正负"),
     rule(r"√\s?(?=\d)", "根号"),
+    rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♭", lambda match: f"降{match['note']}"),
+    rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♯", lambda match: f"升{match['note']}"),
+    rule(r"∞", "无穷大"),
     rule(r"π", "派"),
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
     rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
@@ -251,8 +272,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降]-)", ""),
     rule(r"(?<=[A-Za-z])-(?=\d)", ""),
     rule(r"(?<=[A-Za-z])\s?&\s?(?=[A-Za-z])", "和"),
-    rule(r"\bC\+\+", "C加加"),
-    rule(r"\b(?P<say>C#)", "C井"),
+    rule(r"(?<![A-Za-z0-9])C\+\+", "C加加"),
+    rule(r"(?<![A-Za-z0-9])(?P<say>C#)", "C井"),
     rule(r"(?<=[A-Za-z])\+(?=[A-Za-z])", "加"),
     rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
     rule(r"(?<!\S)--(?=[A-Za-z])|(?<=[\u3400-\u9fff])--(?=[A-Za-z])", "杠杠"),
@@ -262,7 +283,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"#(?=\d)", "井号"),
     rule(r"#", ""),
-    rule(r"(?<![\w.])@", "艾特"),
+    rule(r"(?<![A-Za-z0-9_.])@", "艾特"),
     rule(
         r"(?<!\d)(?P<say>\d{2})(?=年[代出生级后以前届]|年奥运)",
         lambda match: (
@@ -271,7 +292,7 @@ RULES: tuple[Rule, ...] = (
             else digits(match["say"])
         ),
     ),
-    rule(r"(?<=双)(?P<say>11|12)(?!\d)", _say_number),
-    rule(r"(?<!\d)(?P<say>\d{1,3}(?:,\d{3})+(?:\.\d+)?)(?![\d,])", _say_number),
+    rule(r"(?<=双)(?P<say>11|12)(?!\d)", say_number),
+    rule(r"(?<!\d)(?P<say>\d{1,3}(?:,\d{3})+(?:\.\d+)?)(?![\d,])", say_number),
     rule(r"(?<![\d.A-Za-z])(?P<say>0\d+)(?![\d.])", _say_digits),
 )

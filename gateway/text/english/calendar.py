@@ -39,6 +39,13 @@ def _iso(match: re.Match[str]) -> str | None:
     return _spoken_date(int(match["m"]), int(match["d"]), match["y"])
 
 
+def _offset(match: re.Match[str]) -> str:
+    """Of a time, from Greenwich."""
+    minutes = int(match["minutes"])
+    hours = f" {'plus' if match['sign'] == '+' else 'minus'} {cardinal(int(match['hours']))}"
+    return f", U T C{hours}" + (f" {cardinal(minutes)}" if minutes else "")
+
+
 def _slashed(match: re.Match[str]) -> str | None:
     month, day = int(match["m"]), int(match["d"])
     if month > 12:
@@ -198,6 +205,11 @@ RULES: tuple[Rule, ...] = (
         rf"\b(?P<say>(?:{_WEEKDAY})\b\.?)(?=,?\s(?:\d|{'|'.join(_SHORT)}))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],
     ),
+    rule(
+        r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+−-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
+        _offset,
+    ),
+    rule(r"©\s?(?P<y>(?:19|20)\d\d)\b", lambda match: f"copyright {year(int(match['y']))}"),
     rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
     rule(
         rf"(?:(?<![\w:.])|(?<=\dT))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"

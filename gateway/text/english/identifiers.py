@@ -44,6 +44,10 @@ def _version(match: re.Match[str]) -> str:
     return v + " point ".join(number(group) for group in match["numbers"].split("."))
 
 
+def _named_version(match: re.Match[str]) -> str:
+    return " point ".join(number(group) for group in match["say"].split("."))
+
+
 def _ip_address(match: re.Match[str]) -> str | None:
     groups = match["address"].split(".")
     if any(int(group) > 255 for group in groups):
@@ -83,6 +87,8 @@ _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|"
     "OH|OK|OR|PA|PR|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
 )
+_HOURS = {"+": " plus ", "-": " minus ", "−": " minus "}
+"""Ahead of Greenwich, or behind it."""
 _GAP = r"[ .\u00a0-]?"
 _CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
 _HEX = "[0-9A-Fa-f]"
@@ -111,6 +117,7 @@ RULES = (
         r"(?<![A-Za-z0-9.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
     ),
     rule(r"(?<![A-Za-z0-9.])(?P<v>[vV])(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
+    rule(r"\b[Vv]ersions?\s(?P<say>\d+(?:\.\d+)+)(?![A-Za-z0-9])", _named_version),
     rule(
         r"\b(?:[Zz]ip|ZIP|PIN|[Pp]in|[Pp]assword|[Pp]asscode|ending in|[Aa]ccount|[Ss]erial|OTP|[Cc]ode|ID)"
         r"(?:\s(?:code|number|no\.))?(?:\sis)?:?\s(?P<say>\d{3,12})\b(?![.,]\d)",
@@ -130,7 +137,11 @@ RULES = (
     rule(r"(?<!\S)(?P<say>--)(?=[a-z])", "dash dash "),
     rule(r"\bCtrl\b", "control"),
     rule(r"\bC\+\+", "C plus plus"),
+    rule(r"(?<![A-Za-z])[A-Ga-g](?P<say>♯)", " sharp"),
+    rule(r"(?<![A-Za-z])[A-G](?P<say>#)(?=[ -](?:major|minor)\b)", " sharp"),
+    rule(r"(?<![A-Za-z])[A-Ga-g](?P<say>♭|b(?=[ -](?:major|minor)\b))", " flat"),
     rule(r"\b(?P<say>[CF]#)(?!\w)", lambda match: f"{match['say'][0]} sharp"),
+    rule(r"\b(?:GMT|UTC)(?P<say>\s?(?P<sign>[+−-])\s?)(?=\d)", lambda match: _HOURS[match["sign"]]),
     rule(r"(?<=\w)\+(?=[A-Z]\b)", " plus "),
     rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
     rule(r"(?<=[A-Z])(?P<say>\d{3})(?![\w.,])", _product),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.english.numbers import cardinal, number
+from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import rule
 
 NUMBER = (
@@ -57,7 +58,8 @@ UNITS = {
     "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "V": "volt", "kV": "kilovolt",
     "mV": "millivolt", "W": "watt", "kW": "kilowatt", "MW": "megawatt", "GW": "gigawatt",
     "Wh": "watt hour", "kWh": "kilowatt hour", "mAh": "milliamp hour", "mA": "milliamp", "A": "amp",
-    "Ω": "ohm", "J": "joule", "kJ": "kilojoule", "cal": "calorie", "kcal": "kilocalorie", "N": "newton",
+    "Ω": "ohm", "kΩ": "kiloohm", "MΩ": "megaohm",
+    "J": "joule", "kJ": "kilojoule", "cal": "calorie", "kcal": "kilocalorie", "N": "newton",
     "Pa": "pascal", "kPa": "kilopascal", "hPa": "hectopascal", "bar": "bar", "psi": "P S I", "dB": "decibel",
     "KB": "kilobyte", "kB": "kilobyte", "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte",
     "PB": "petabyte", "KiB": "kibibyte", "MiB": "mebibyte", "GiB": "gibibyte", "TiB": "tebibyte",
@@ -209,13 +211,23 @@ def _oven(match: re.Match[str]) -> str:
     return f"{number(match['n'])} degrees {_SCALES_OF_HEAT[match['scale']]}"
 
 
+def _power_of_ten(match: re.Match[str]) -> str:
+    power = match["power"].lstrip("^").translate(FIGURES)
+    return f" to the power of {number(power)} {plural_unit(UNITS[match['unit']])}"
+
+
+def _rupees(match: re.Match[str]) -> str:
+    scale = f" {match['scale']}" if match["scale"] else ""
+    return f"{number(_as_english(match['amount']))}{scale} rupees"
+
+
 def _percent(match: re.Match[str]) -> str:
     return {"%": " percent", "‰": " per mille", "％": " percent"}[match[0].strip()]
 
 
 _FEET = "'’"
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
-_BEGINS = r"(?:(?<![\w./⁄])|(?<=[A-Za-z]/))"
+_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/))"
 _NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
 RULES = (
     rule(
@@ -236,6 +248,10 @@ RULES = (
     rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{_AMOUNT})\b(?:\s(?P<scale>{_SCALE})\b)?", _code),
     rule(
         rf"(?<![\w.,])(?P<amount>{_AMOUNT})(?:\s(?P<scale>{_SCALE}))?\s?(?P<code>{'|'.join(_CODES)})\b", _code
+    ),
+    rule(
+        rf"\bRs\.?\s?(?P<amount>{_AMOUNT})(?!\w)(?:\s(?P<scale>{_SCALE}|lakhs?|crores?)\b)?(?!\s?rupee)",
+        _rupees,
     ),
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?(?=[NSEW]\b)",
@@ -263,6 +279,14 @@ RULES = (
         rf"{_BEGINS}(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
         rf"(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{_UNIT}){_UNIT_END}",
         _measure,
+    ),
+    rule(
+        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}}) (?P<unit>{_UNIT})){_UNIT_END}",
+        _power_of_ten,
+    ),
+    rule(
+        r"\d\s?(?:ft|feet|foot)\.?\s\d{1,2}(?P<say>\s?in)(?=[.,;:!?)]|$|\s(?:tall|long|wide|high|deep)\b)",
+        " inches",
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
     rule(

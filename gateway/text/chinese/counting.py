@@ -1,0 +1,58 @@
+"""Chinese: 二 and 两 where the grammars choose the wrong one, years, ranges of percentages, powers of ten."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.rules import Rule, rule
+
+NUMBER = r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d+(?:\.\d+)?"
+_TWO_OF = (
+    "种|台|份|倍|星期|句|亩|局|轮|批|桌|朵|幅|节课|滴|副|项|类|样|遍|顿|番|昼夜|国|省|市|间|所|部|款|床|包|串|束|枚|扇|"
+    r"处|起|笔|则|公斤|声|步|侧|端|岸|男|女|股|味|株|列|点(?![\d一二三四五六七八九])"
+)
+"""Measure words before which 2 is 两, and the grammars say 二."""
+
+
+def _offset(match: re.Match[str]) -> str:
+    """Of a time, from Greenwich."""
+    minutes = int(match["minutes"])
+    hours = f"{'加' if match['sign'] == '+' else '减'}{cardinal(int(match['hours']))}"
+    return f"，UTC{hours}" + (f"点{cardinal(minutes)}" if minutes else "")
+
+
+def _exponent(match: re.Match[str]) -> str:
+    minus = "负" if match[2].startswith("-") else ""
+    return f"{number(match[1])}乘以十的{minus}{cardinal(int(match[2].lstrip('+-')))}次方"
+
+
+def _years(match: re.Match[str]) -> str:
+    """Figure by figure: of a year, or of the two that a school year lies in."""
+    return "到".join(map(digits, match[0].split("-")))
+
+
+def _percents(match: re.Match[str]) -> str:
+    return f"百分之{number(match[2])}到百分之{number(match[3])}"
+
+
+def say_number(match: re.Match[str]) -> str:
+    return number(match["say"])
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
+        _offset,
+    ),
+    rule(rf"第\s?(?P<say>{NUMBER})(?!\d)", say_number),
+    rule(r"(?<=月)\s?(?P<say>\d{1,2})(?=[日号])", say_number),
+    rule(rf"(?<![\dA-Za-z.,第])2(?={_TWO_OF})", "两"),
+    rule(r"(?<=[了近约满过每这那后有花用需要足达])2(?=年(?![级生制]))", "两"),
+    rule(r"(?<![\dA-Za-z.,])2(?=季度|手[车房货]|线城)", "二"),
+    rule(r"(?<![\d-])(?P<say>\d{4}-\d{4})(?=学年|年度|赛季)", _years),
+    rule(r"(?<![\d-])(?P<say>(?:19|20)\d\d)(?=[QH]\d(?!\d))", _years),
+    rule(r"(?<=FY)(?P<say>(?:19|20)\d\d)(?!\d)", _years),
+    rule(rf"(?<![A-Za-z0-9.-])(?P<say>({NUMBER})\s?[-–—~～]\s?({NUMBER})\s?[%％])", _percents),
+    rule(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
+)
