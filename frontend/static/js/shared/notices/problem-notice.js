@@ -3,7 +3,8 @@
  *
  *   showProblem(byId("problem"), error, { again: () => this.#load() });
  *
- * A page gives what it can do; a key, the sessions and a fresh page are to be had everywhere.
+ * A page gives what it can do; a key, the sessions and a fresh page are to be had everywhere. The sheet for a key opens
+ * once: what is asked for again and again fails as often, and the notice stays until there is another key.
  */
 import { h, icon } from "../page/dom.js";
 import { setMessage } from "../../i18n/i18n.js";
@@ -30,8 +31,9 @@ export function chosenAction(error, actions) {
  */
 export function showProblem(element, error, actions = {}) {
   const name = chosenAction(error, actions);
+  const told = !element.hidden && element.dataset.code === error.code;
   const act = () => {
-    element.hidden = true;
+    element.hidden = !needsKey(error);
     (actions[name] ?? EVERYWHERE[name])(error);
   };
   const words = setMessage(h("p"), "text.plain", { text: () => problemText(error) });
@@ -39,5 +41,8 @@ export function showProblem(element, error, actions = {}) {
   words.title = error.message;
   element.replaceChildren(icon("warning"), words, button);
   element.hidden = false;
-  if (needsKey(error)) openKeySheet(error);
+  element.dataset.code = error.code;
+  if (told || !needsKey(error)) return;
+  window.addEventListener("apikey", () => element.dataset.code === error.code && (element.hidden = true), { once: true });
+  openKeySheet(error);
 }

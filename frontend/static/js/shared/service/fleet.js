@@ -21,12 +21,23 @@ export function keyIsRemembered() {
 
 /** @param {string | null} key null forgets it @param {boolean} remember beyond this tab */
 export function setApiKey(key, remember) {
-  local.removeItem(KEY);
-  ofTab.removeItem(KEY);
-  if (key) (remember ? local : ofTab).setItem(KEY, key);
+  const [kept, other] = remember ? [local, ofTab] : [ofTab, local];
+  other.removeItem(KEY);
+  if (key) kept.setItem(KEY, key); // at once: other tabs would see that there is none
+  else kept.removeItem(KEY);
+  tellKey();
+}
+
+/** The parts of the page ask anew: who has another key sees other things. */
+function tellKey() {
   forgetConfig();
   window.dispatchEvent(new Event("apikey"));
 }
+
+/** Another tab has another key now, or none, and this one has none of its own. */
+globalThis.window?.addEventListener("storage", ({ key }) => {
+  if ((key === KEY || key === null) && ofTab.getItem(KEY) === null) tellKey();
+});
 
 export const fleet = new VoxFleet({ apiKey, begun: takeEarly });
 

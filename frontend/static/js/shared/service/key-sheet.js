@@ -1,7 +1,8 @@
 /**
  * The sheet that takes an API key, for services whose gateways ask for one.
  */
-import { fleet, apiKey, keyIsRemembered, setApiKey } from "./fleet.js";
+import { VoxFleet } from "../../client/voxfleet.js";
+import { apiKey, keyIsRemembered, setApiKey } from "./fleet.js";
 import { h } from "../page/dom.js";
 import { setMessage } from "../../i18n/i18n.js";
 import { problemText } from "../notices/problems.js";
@@ -39,10 +40,8 @@ class KeySheet {
       ),
     );
     form.addEventListener("submit", (event) => this.#submit(event));
-    this.#forget.addEventListener("click", () => {
-      setApiKey(null, false);
-      this.#dialog.close();
-    });
+    this.#forget.addEventListener("click", () => setApiKey(null, false));
+    window.addEventListener("apikey", () => this.#dialog.close()); // given here, or in another tab
     this.#dialog = h("dialog", { class: "sheet", id: "key-sheet", "aria-labelledby": "key-title" }, form);
     document.body.append(this.#dialog);
   }
@@ -57,26 +56,26 @@ class KeySheet {
     this.#input.focus();
   }
 
-  /** The key is tried at once: a mistyped one is noticed here. */
+  /** The key is tried first: a mistyped one is noticed here, and nothing of the page is asked for with it. */
   async #submit(event) {
     event.preventDefault();
     if (!/^[ -~]*$/.test(this.#input.value)) {
       this.#showProblem({ code: "invalid_api_key" }); // no header carries it
       return;
     }
-    const before = [apiKey(), keyIsRemembered()];
-    setApiKey(this.#input.value.trim() || null, this.#remember.checked);
-    try {
-      await fleet.voices();
-      this.#dialog.close();
-    } catch (error) {
-      if (error.status === 401) setApiKey(...before);
-      this.#showProblem(error);
-    }
+    const key = this.#input.value.trim() || null;
+    const problem = await problemWith(key);
+    if (problem?.status === 401) this.#showProblem(problem);
+    else setApiKey(key, this.#remember.checked); // whatever else is wrong, the page tells when it asks
   }
 
   #showProblem(problem) {
     this.#problem.hidden = !problem;
     if (problem) setMessage(this.#problem, "text.plain", { text: () => problemText(problem) });
   }
+}
+
+/** @returns {Promise<Error | null>} what the service says to a key where it is somebody's own that is asked for */
+function problemWith(key) {
+  return new VoxFleet({ apiKey: key }).jobs({ limit: 1 }).then(() => null, (error) => error);
 }
