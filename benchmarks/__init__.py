@@ -18,7 +18,5 @@ voice/              how a voice sounds
 llm/                text models beside others
 gpu/                engine, service and kernels on a GPU
 results/            what these commands wrote
-
-What they share: fleet.py, real processes; http_client.py, speech_clients.py, clients; adapter_work.py, what
-adapters are measured with; published.py, the published package.
+shared/             what these commands share
 """

@@ -22,7 +22,15 @@ from typing import Any
 
 import torch
 
-from benchmarks.adapter_work import RANK, STEPS, TARGETS, WARM_STEPS, random_adapter, running, step_seconds
+from benchmarks.shared.adapter_work import (
+    RANK,
+    STEPS,
+    TARGETS,
+    WARM_STEPS,
+    random_adapter,
+    running,
+    step_seconds,
+)
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
 from worker.engines.held_adapters import give_way

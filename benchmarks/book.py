@@ -25,7 +25,7 @@ from typing import Any
 import av
 import soundfile
 
-from benchmarks.fleet import Process, free_port, until_ready
+from benchmarks.shared.fleet import Process, free_port, until_ready
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE, word_error_rate
 from benchmarks.voice.parts.story import FILE as STORY

@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.published import load_published
+from benchmarks.shared.published import load_published
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint, resolve_model
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig

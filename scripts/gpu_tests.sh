@@ -16,8 +16,8 @@
 #   av, soundfile, soxr         the bundled voice, whose recording is a FLAC file of another sample rate
 #   fastapi, httpx, structlog, uvicorn, websockets, PyYAML, and those two: a worker process
 #   flash-attn                  attention by it
-#   the published package, and what it imports: a comparison with it (benchmarks/published.py puts it into
-#                               benchmarks/.published elsewhere)
+#   the published package, and what it imports: a comparison with it (benchmarks/shared/published.py puts it
+#                               into benchmarks/.published elsewhere)
 #
 # PYTHON names the interpreter; without it, it is that of .venv where there is one, else python3. GPU_TESTS_DEVICE=cpu
 # shows on a CPU that the script works, and nothing more.

@@ -152,5 +152,5 @@ def end(process: Process) -> None:
 def start_for_benchmarks(
     program: str, arguments: list[str], environment: dict[str, str], log: IO[bytes]
 ) -> Process:
-    """In place of `benchmarks.fleet.start`."""
+    """In place of `benchmarks.shared.fleet.start`."""
     return start(program, arguments, {**environment, "PYTHONPATH": search_path()}, log)

@@ -18,7 +18,7 @@ import numpy as np
 from websockets.asyncio.client import connect
 
 from benchmarks.chaos.fleet import ChaosFleet
-from benchmarks.fleet import START_SECONDS
+from benchmarks.shared.fleet import START_SECONDS
 from gateway.streams.resumption.token import ResumeTokens
 
 Fault = Callable[[int], Awaitable[object]]

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.chaos.fault_proxy import FaultProxy
-from benchmarks.fleet import START_SECONDS, Process, free_port
-from benchmarks.http_client import get
+from benchmarks.shared.fleet import START_SECONDS, Process, free_port
+from benchmarks.shared.http_client import get
 
 RESTART_SECONDS = 0.5
 """After which a supervisor starts a dead process again."""

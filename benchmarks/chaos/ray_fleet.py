@@ -22,8 +22,8 @@ from benchmarks.chaos.listeners import Heard, hear, pauses
 from benchmarks.chaos.loads import Size, distribution, under_load, verdict
 from benchmarks.chaos.ray_growing import GrowingNodes
 from benchmarks.chaos.ray_nodes import RayNodes
-from benchmarks.fleet import free_port
-from benchmarks.http_client import get
+from benchmarks.shared.fleet import free_port
+from benchmarks.shared.http_client import get
 
 VOICE = "voxfleet-mini-en"
 SENTENCE = "The old lighthouse keeper climbed the stairs every evening to light the lamp above the bay."

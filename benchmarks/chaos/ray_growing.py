@@ -22,7 +22,7 @@ from ray.autoscaler._private.fake_multi_node.node_provider import (
 from ray.util import get_node_ip_address
 
 from benchmarks.chaos.ray_nodes import OBJECT_STORE_BYTES, RayNodes
-from benchmarks.fleet import free_port
+from benchmarks.shared.fleet import free_port
 
 _LOOK_SECONDS = 1
 _NODE_BYTES = 2 << 30

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.fleet_simulation.day import Day
 from benchmarks.fleet_simulation.traffic import DAY_SECONDS, Request
-from benchmarks.speech_clients import percentile
+from benchmarks.shared.speech_clients import percentile
 
 REVERSAL_SECONDS = 600.0
 

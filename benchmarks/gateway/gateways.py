@@ -10,10 +10,10 @@ import asyncio
 import random
 from typing import Any
 
-from benchmarks.fleet import Fleet, Process, free_port, until_ready
 from benchmarks.gateway.overload import arrive
-from benchmarks.http_client import exchange, post_tts
-from benchmarks.speech_clients import text_of
+from benchmarks.shared.fleet import Fleet, Process, free_port, until_ready
+from benchmarks.shared.http_client import exchange, post_tts
+from benchmarks.shared.speech_clients import text_of
 
 STEP_MS = 40.0
 

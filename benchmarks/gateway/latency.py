@@ -15,8 +15,8 @@ import bisect
 import time
 from typing import Any
 
-from benchmarks.fleet import Fleet, Process
-from benchmarks.speech_clients import listen, listen_directly, percentile, text_of
+from benchmarks.shared.fleet import Fleet, Process
+from benchmarks.shared.speech_clients import listen, listen_directly, percentile, text_of
 
 
 async def chunk_latency(

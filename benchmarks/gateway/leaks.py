@@ -11,9 +11,9 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from benchmarks.fleet import Fleet
-from benchmarks.http_client import HOST, exchange, get, post_tts
-from benchmarks.speech_clients import gateway_socket, percentile, text_of
+from benchmarks.shared.fleet import Fleet
+from benchmarks.shared.http_client import HOST, exchange, get, post_tts
+from benchmarks.shared.speech_clients import gateway_socket, percentile, text_of
 
 _POLL_SECONDS = 0.004
 

@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from benchmarks.fleet import Fleet
-from benchmarks.http_client import Answer, exchange, post_tts
-from benchmarks.speech_clients import listen_directly, percentile, text_of
+from benchmarks.shared.fleet import Fleet
+from benchmarks.shared.http_client import Answer, exchange, post_tts
+from benchmarks.shared.speech_clients import listen_directly, percentile, text_of
 
 
 async def overload(

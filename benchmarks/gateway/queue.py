@@ -7,7 +7,7 @@ import random
 import time
 from typing import Any
 
-from benchmarks.speech_clients import percentile
+from benchmarks.shared.speech_clients import percentile
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.standing import Standing
 from gateway.slots.pool import WorkerPool

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 from websockets.asyncio.client import ClientConnection
 
-from benchmarks.fleet import Fleet
 from benchmarks.gateway.telemetry_roles import ROLES, role_signal
-from benchmarks.speech_clients import PATCH_SECONDS, gateway_socket, text_of
+from benchmarks.shared.fleet import Fleet
+from benchmarks.shared.speech_clients import PATCH_SECONDS, gateway_socket, text_of
 
 WARM_UP_SECONDS = 4.0
 SENT_SECONDS = 1.0

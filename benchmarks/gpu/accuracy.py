@@ -30,7 +30,7 @@ from torch import Tensor
 from benchmarks.gpu.arithmetic import machine_rates
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
-from benchmarks.published import DEFAULT_DIRECTORY, load_published, reason_missing
+from benchmarks.shared.published import DEFAULT_DIRECTORY, load_published, reason_missing
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kv_cache.pool import KVPool
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint

@@ -27,9 +27,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.fleet import Process, allow_many_files, free_port, until_ready
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.engines.scenarios import machine
+from benchmarks.shared.fleet import Process, allow_many_files, free_port, until_ready
 from engine.cpu.cpus import available_cpus
 from voxfleet.commands.bench import TEXTS, BenchResult, run_bench
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.adapter_work import step_seconds
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.spare_rows import none_to_spare
+from benchmarks.shared.adapter_work import step_seconds
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 

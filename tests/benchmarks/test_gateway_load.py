@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import fleet
 from benchmarks.gateway.gateways import jain
 from benchmarks.gateway.load import SCENARIOS, judge, run_scenario
+from benchmarks.shared import fleet
 from telemetry.process import is_installed
 from tests import forks
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import published
 from benchmarks.gpu import accuracy as gpu_accuracy
-from benchmarks.published import reason_missing
+from benchmarks.shared import published
+from benchmarks.shared.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden
 
@@ -27,7 +27,7 @@ def test_the_same_pass_in_fp32_meets_the_golden_values() -> None:
 def test_both_are_measured_and_ours_is_no_further_from_fp32(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from benchmarks.published import install
+    from benchmarks.shared.published import install
 
     file = tmp_path / "new" / "accuracy.json"
     arguments = ["--device", "cpu", "--published", str(install()), "--json", str(file)]

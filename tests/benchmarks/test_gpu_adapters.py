@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.adapter_work import TARGETS, Sizes
 from benchmarks.gpu.adapters.arrivals import KINDS
 from benchmarks.gpu.adapters.measure import engine_of, measure
 from benchmarks.gpu.adapters.peer import measure_in_children, step_costs
 from benchmarks.gpu.checkpoints import make_checkpoint, shape_config
 from benchmarks.gpu.engines import peer as gpu_peer
+from benchmarks.shared.adapter_work import TARGETS, Sizes
 from tests.benchmarks.test_gpu import PeerServer
 
 

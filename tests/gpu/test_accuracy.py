@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.gpu import accuracy as gpu_accuracy
 from benchmarks.gpu.accuracy import GOLDEN, errors, golden_case, our_values
-from benchmarks.published import reason_missing
+from benchmarks.shared.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden
 from tests.gpu.device import DEVICE, needs_gpu

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from benchmarks.published import load_published
+from benchmarks.shared.published import load_published
 from models.voxcpm.parity import GoldenMode
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def small_config(architecture: str, **changes: Any) -> dict[str, Any]:
 
 def random_checkpoint(directory: Path, config: dict[str, Any], seed: int = 0) -> Path:
     """Write a checkpoint with random weights that the published package can load."""
-    from benchmarks.published import import_published
+    from benchmarks.shared.published import import_published
 
     import_published()
     directory.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.published import load_published
+from benchmarks.shared.published import load_published
 from engine.layers.low_rank import LowRank
 from models.voxcpm.adapters import loaded
 from models.voxcpm.checkpoint import load_checkpoint

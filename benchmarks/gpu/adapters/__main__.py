@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from benchmarks.adapter_work import RANK, TARGETS, Sizes, random_adapter
 from benchmarks.gpu import adapters
 from benchmarks.gpu.adapters.measure import DIFFERENT, GOALS, SIZES, engine_of, measure
 from benchmarks.gpu.adapters.peer import measure_in_children
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
+from benchmarks.shared.adapter_work import RANK, TARGETS, Sizes, random_adapter
 from models.lora.files import write_adapter
 from models.voxcpm.checkpoint import read_config
 

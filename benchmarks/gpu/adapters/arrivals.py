@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.adapter_work import TEXT, Named, Sizes
 from benchmarks.gpu.work import percentile
+from benchmarks.shared.adapter_work import TEXT, Named, Sizes
 from engine.loop import EngineLoop
 from models.lora.adapter import Adapter
 from models.speech import SpeechOutput, SpeechRequest

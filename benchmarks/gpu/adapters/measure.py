@@ -14,7 +14,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.adapter_work import (
+from benchmarks.gpu.adapters.arrivals import arrivals, register, zipf
+from benchmarks.gpu.adapters.kinds import kinds_of, more_percent
+from benchmarks.gpu.work import percentile
+from benchmarks.shared.adapter_work import (
     RANK,
     TEXT,
     Named,
@@ -23,9 +26,6 @@ from benchmarks.adapter_work import (
     running,
     step_seconds,
 )
-from benchmarks.gpu.adapters.arrivals import arrivals, register, zipf
-from benchmarks.gpu.adapters.kinds import kinds_of, more_percent
-from benchmarks.gpu.work import percentile
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint

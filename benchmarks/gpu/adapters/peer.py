@@ -15,10 +15,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.adapter_work import STEPS, WARM_STEPS
 from benchmarks.gpu.adapters.kinds import kinds_of, more_percent
 from benchmarks.gpu.engines.peer import MARK, Peer, importable, said_by_child
 from benchmarks.gpu.work import Clip, clips, run, summary
+from benchmarks.shared.adapter_work import STEPS, WARM_STEPS
 
 ROUNDS = 3
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import fleet
 from benchmarks.chaos.faults import SCENARIOS, Size
+from benchmarks.shared import fleet
 from tests import forks
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.adapter_work import random_layers
+from benchmarks.shared.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
 from models.voxcpm.adapters import adaptable

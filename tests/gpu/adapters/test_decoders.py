@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.adapter_work import random_layers
 from benchmarks.gpu.engines.ours import relative
+from benchmarks.shared.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.vae.adapted_decoder import adaptable_convolutions, vae_with

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.published import load_published
+from benchmarks.shared.published import load_published
 from models.voxcpm.adapters import adaptable
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.finetuning.corpus import Material, encode, examine

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmarks.published import load_published
+from benchmarks.shared.published import load_published
 from engine.cpu.thread_choice import ThreadChoice
 from engine.errors import OptionsError
 from models.voxcpm import VoxCPM

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.adapter_work import random_layers
+from benchmarks.shared.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.lora.files import write_adapter
 from models.voxcpm import checkpoint as checkpoint_module

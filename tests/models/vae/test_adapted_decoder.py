@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.adapter_work import random_layers
+from benchmarks.shared.adapter_work import random_layers
 from engine.layers.low_rank import LowRank
 from models.voxcpm.config import AudioVAEConfig
 from models.voxcpm.vae.adapted_decoder import (

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import IO, Any, Self
 
-from benchmarks.http_client import ADMIN_TOKEN, get
+from benchmarks.shared.http_client import ADMIN_TOKEN, get
 from voxfleet.processes.ports import any_free
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 _LOG_TAIL_BYTES = 4096
 

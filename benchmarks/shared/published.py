@@ -21,7 +21,7 @@ import torch
 
 VERSION = "2.0.3"
 REQUIREMENTS = ("einops", "transformers", "safetensors", "pydantic", "numpy", "tqdm", "huggingface_hub")
-DEFAULT_DIRECTORY = Path(__file__).parent / ".published"
+DEFAULT_DIRECTORY = Path(__file__).parents[1] / ".published"
 
 
 def install(directory: Path = DEFAULT_DIRECTORY) -> Path:
