@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Page, Route, expect
+import pytest
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.e2e.processes import Server
 
@@ -21,11 +23,25 @@ def job(number: int) -> dict[str, Any]:
     return {**told, **length, **open_ends, **times, "voice": "default", "format": "mp3", "owner_is_me": True}
 
 
-def answer(route: Route) -> None:
-    before = int(parse_qs(urlsplit(route.request.url).query).get("before", ["0"])[0])
+def session(number: int) -> dict[str, Any]:
+    told = {"id": f"s_{number}", "title": f"Text {number}", "kind": "live", "state": "complete", "seed": 3}
+    size = {"audio_seconds": 3.0, "size_bytes": 99, "created_at": "2026-11-28T21:20:53+00:00"}
+    return {**told, **size, "voice": "default", "shared": False}
+
+
+def row_behind(request: Request) -> int:
+    """The number of the row that a request for a page begins with."""
+    return int(parse_qs(urlsplit(request.url).query).get("before", ["0"])[0])
+
+
+def page_of(rows: list[dict[str, Any]], name: str, before: int) -> dict[str, Any]:
     behind = before + PAGE
-    jobs = [job(number) for number in range(before, min(behind, JOBS))]
-    route.fulfill(json={"jobs": jobs, "next_before": str(behind) if behind < JOBS else None})
+    return {name: rows[before:behind], "next_before": str(behind) if behind < len(rows) else None}
+
+
+def answer(route: Route) -> None:
+    rows = [job(number) for number in range(JOBS)]
+    route.fulfill(json=page_of(rows, "jobs", row_behind(route.request)))
 
 
 def test_older_long_texts_are_shown_when_they_are_asked_for(page: Page, fleet: Server) -> None:
@@ -38,3 +54,44 @@ def test_older_long_texts_are_shown_when_they_are_asked_for(page: Page, fleet: S
     expect(rows).to_have_count(JOBS)
     expect(rows.last).to_contain_text("Text 119")
     expect(more).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "going_on", "rows", "more"),
+    [
+        ("jobs", job, "running", ".job-row", "#job-more"),
+        ("sessions", session, "active", ".session-row[data-session]", "#more"),
+    ],
+)
+def test_a_list_is_asked_for_again_as_far_as_something_goes_on(
+    page: Page,
+    fleet: Server,
+    name: str,
+    row: Callable[[int], dict[str, Any]],
+    going_on: str,
+    rows: str,
+    more: str,
+) -> None:
+    listed = [row(number) for number in range(JOBS)]
+    listed[3]["state"] = going_on
+    asked: list[int] = []
+
+    def tell(route: Route) -> None:
+        asked.append(row_behind(route.request))
+        route.fulfill(json=page_of(listed, name, asked[-1]))
+
+    page.route(f"**/api/{name}?*", tell)
+    page.clock.install()
+    page.goto(f"{fleet.url}/sessions")
+    for count in (PAGE, 2 * PAGE):
+        expect(page.locator(rows)).to_have_count(count)
+        page.click(more)
+    expect(page.locator(rows)).to_have_count(JOBS)
+    asked.clear()
+    listed[0] = {**row(0), "title": "Another name"}
+    for times in (1, 2):
+        with page.expect_response(f"**/api/{name}?*"):
+            page.clock.run_for(4000)
+        assert asked == [0] * times
+        expect(page.locator(rows)).to_have_count(JOBS)
+    expect(page.locator(rows).first).to_contain_text("Another name")

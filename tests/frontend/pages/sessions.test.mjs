@@ -128,6 +128,66 @@ describe("the list", () => {
   });
 });
 
+describe("pages of recordings that are asked for again", () => {
+  const PAGES = { null: ["abc", "c"], c: ["def", "f"], f: ["ghi", "i"], i: ["j", null] };
+  const kept = { ...PAGES };
+  let active;
+  let asked;
+  const ask = async (before) => {
+    asked.push(before);
+    const [ids, next] = PAGES[before];
+    return { sessions: [...ids].map((id) => ({ id, state: active.includes(id) ? "active" : "complete" })), next_before: next };
+  };
+  const shown = (pages) => pages.sessions.map(({ id }) => id).join("");
+  /** Three pages of them are listed. */
+  const listed = async (whileActive) => {
+    Object.assign(PAGES, kept);
+    asked = [];
+    active = whileActive;
+    const pages = new Pages(ask);
+    await pages.newest();
+    await pages.following();
+    await pages.following();
+    asked = [];
+    return pages;
+  };
+
+  test("are as many as reach what is being recorded; the others stay", async () => {
+    for (const [whileActive, befores] of [["a", [null]], ["e", [null, "c"]], ["bh", [null, "c", "f"]]]) {
+      const pages = await listed(whileActive);
+      await pages.again();
+      assert.deepEqual([asked, shown(pages), pages.more], [befores, "abcdefghi", true]);
+    }
+  });
+
+  test("show what came, and what ended, and go on behind the last", async () => {
+    const pages = await listed("b");
+    PAGES.null = ["xab", "b"];
+    active = "x";
+    await pages.again();
+    assert.deepEqual([asked, shown(pages)], [[null], "xabcdefghi"]);
+    assert.deepEqual(pages.sessions.filter(({ state }) => state === "active").map(({ id }) => id), ["x"]);
+    await pages.following();
+    assert.deepEqual([shown(pages), pages.more], ["xabcdefghij", false]);
+  });
+
+  test("are all of them where nothing of the first is known", async () => {
+    const pages = await listed("");
+    PAGES.null = ["xyz", "z"];
+    PAGES.z = ["abc", "c"];
+    await pages.again();
+    assert.deepEqual([asked, shown(pages)], [[null, "z"], "xyzabcdefghi"]);
+  });
+
+  test("have nothing that was deleted meanwhile", async () => {
+    const pages = await listed("a");
+    const again = pages.again();
+    pages.remove("h");
+    await again;
+    assert.equal(shown(pages), "abcdefgi");
+  });
+});
+
 describe("a recording in its row", () => {
   class Sound extends EventTarget {
     paused = true;

@@ -13,6 +13,7 @@ import { save } from "../../shared/files/save.js";
 import { textOf } from "../../shared/files/text-of.js";
 import { titleOf } from "../facts.js";
 import { isOpen, jobRow } from "./job-row.js";
+import { renewed } from "./renewed.js";
 import { setMessage, t } from "../words.js";
 
 /** How many are listed at first, and how many more at a press. */
@@ -23,13 +24,15 @@ export class Jobs {
   #list = byId("job-list");
   #said = byId("job-said");
   #polling = new Polling({
-    ask: () => this.#ask(),
-    show: ({ jobs, more }) => this.#draw(jobs, more),
+    ask: (again) => (again ? renewed(() => this.#known, page, isOpen) : this.#ask()),
+    show: (known) => this.#draw(known),
     fail: (error, again) => needsKey(error) || this.#showProblem(error, again), // the list of recordings asks for the key
     notice: byId("job-problem"),
     milliseconds: REFRESH_MS,
   });
   #most = PAGE;
+  /** @type {import("./renewed.js").Rows} those that are listed */
+  #known = { rows: [], next: null };
 
   async open() {
     byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
@@ -46,21 +49,21 @@ export class Jobs {
     return this.#polling.load();
   }
 
-  /** As many as are wanted, page by page. @returns {Promise<{jobs: object[], more: boolean}>} */
+  /** As many as are wanted, page by page. @returns {Promise<import("./renewed.js").Rows>} */
   async #ask() {
-    const jobs = [];
-    let before = null;
+    const known = { rows: [], next: null };
     do {
-      const page = await fleet.jobs({ limit: PAGE, before });
-      jobs.push(...page.jobs);
-      before = page.next_before;
-    } while (before !== null && jobs.length < this.#most);
-    return { jobs, more: before !== null };
+      const { rows, next } = await page(known.next);
+      known.rows.push(...rows);
+      known.next = next;
+    } while (known.next !== null && known.rows.length < this.#most);
+    return known;
   }
 
   /** @returns {boolean} whether one of them goes on */
-  #draw(jobs, more) {
-    byId("job-more").hidden = !more;
+  #draw(known) {
+    this.#known = known;
+    byId("job-more").hidden = known.next === null;
     const actions = {
       cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
       resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
@@ -68,8 +71,8 @@ export class Jobs {
       words: (job, format) => this.#do(() => this.#downloadWords(job, format)),
       remove: (job) => this.#remove(job),
     };
-    keepFocus(this.#list, "data-job", () => this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions))), byId("job-file"));
-    return jobs.some(isOpen);
+    keepFocus(this.#list, "data-job", () => this.#list.replaceChildren(...known.rows.map((job) => jobRow(job, actions))), byId("job-file"));
+    return known.rows.some(isOpen);
   }
 
   async #start(field) {
@@ -116,4 +119,10 @@ export class Jobs {
   #showProblem(error, again) {
     showProblem(byId("job-problem"), error, { again });
   }
+}
+
+/** @param {string | null} before @returns {Promise<import("./renewed.js").Rows>} */
+async function page(before) {
+  const { jobs: rows, next_before: next } = await fleet.jobs({ limit: PAGE, before });
+  return { rows, next };
 }

@@ -14,7 +14,7 @@ import { save } from "../../shared/files/save.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { titleOf } from "../facts.js";
 import { Jobs } from "./jobs.js";
-import { Pages } from "./pages.js";
+import { Pages, isActive } from "./pages.js";
 import { RowPlayer } from "./row-player.js";
 import { Selection } from "./selection.js";
 import { sessionRow, showHeard } from "./session-row.js";
@@ -44,7 +44,7 @@ class Sessions {
     this.#search.addEventListener("input", () => this.#searchSoon());
     byId("more").addEventListener("click", () => this.#read(() => this.#pages.following()));
     window.addEventListener("apikey", () => this.#load());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#load(() => this.#again()));
     this.#player.addEventListener("change", () => this.#showHeard());
     this.#selection.addEventListener("change", () => this.#showChosen());
     await Promise.all([this.#load(), this.#loadVoices()]);
@@ -63,13 +63,18 @@ class Sessions {
     this.#typing = setTimeout(() => this.#load(), TYPING_MS);
   }
 
-  /** The newest page again, and what follows it anew. */
-  async #load() {
+  /** The newest page and nothing else, or what `page` asks for; again in a while where one is being recorded. */
+  async #load(page = () => this.#pages.newest()) {
     clearTimeout(this.#refresh);
-    await this.#read(() => this.#pages.newest());
+    await this.#read(page);
     clearTimeout(this.#refresh); // of another one meanwhile
-    if (!this.#sessions.some(({ state }) => state === "active")) return;
-    this.#refresh = setTimeout(() => document.hidden || this.#load(), ACTIVE_REFRESH_MS);
+    if (!this.#sessions.some(isActive)) return;
+    this.#refresh = setTimeout(() => document.hidden || this.#load(() => this.#again()), ACTIVE_REFRESH_MS);
+  }
+
+  /** What is listed stays, as long as the same is searched for. @returns {Promise<boolean>} */
+  #again() {
+    return this.#words === this.#shown ? this.#pages.again() : this.#pages.newest();
   }
 
   /** @param {() => Promise<boolean>} page */

@@ -19,7 +19,7 @@ export class Polling {
 
   /**
    * @param {object} given
-   * @param {() => Promise<T>} given.ask
+   * @param {(again: boolean) => Promise<T>} given.ask `again`: in a while, for what goes on
    * @param {(answer: T) => boolean} given.show returns whether to ask again in a while
    * @param {(error: Error, again: () => void) => void} given.fail
    * @param {HTMLElement} given.notice where `fail` tells it
@@ -30,12 +30,12 @@ export class Polling {
     this.#given = given;
   }
 
-  async load() {
+  async load({ again = false } = {}) {
     const { ask, show, milliseconds } = this.#given;
     const turn = (this.#turn += 1);
     clearTimeout(this.#timer);
     try {
-      const answer = await within(SILENT_MS, ask());
+      const answer = await within(SILENT_MS, ask(again));
       if (turn !== this.#turn) return;
       this.#goesOn = show(answer);
       this.#settle();
@@ -43,7 +43,7 @@ export class Polling {
       if (turn !== this.#turn) return;
       this.#fail(error);
     }
-    if (this.#goesOn) this.#timer = setTimeout(() => document.hidden || this.load(), milliseconds);
+    if (this.#goesOn) this.#timer = setTimeout(() => document.hidden || this.load({ again: true }), milliseconds);
   }
 
   #fail(error) {
