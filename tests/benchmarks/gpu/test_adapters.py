@@ -15,7 +15,7 @@ from benchmarks.gpu.adapters.peer import measure_in_children, step_costs
 from benchmarks.gpu.checkpoints import make_checkpoint, shape_config
 from benchmarks.gpu.engines import peer as gpu_peer
 from benchmarks.shared.adapter_work import TARGETS, Sizes
-from tests.benchmarks.test_gpu import PeerServer
+from tests.benchmarks.gpu.stand_ins import PeerServer
 
 
 def test_every_part_has_its_figures(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks of GPUs, where there is none."""
