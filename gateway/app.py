@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
 from gateway.api import pages
+from gateway.api.failures import install_failure_handlers
 from gateway.api.long_texts import books, documents, jobs
 from gateway.api.operations import events, fleet, health, registration, switches, workers_and_queue
 from gateway.api.permissions import check_sender
@@ -69,6 +70,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app, pages.lost, methods_of)
+    install_failure_handlers(app)
     _add_middleware(app, gateway)
     _add_routes(app)
     app.openapi = cache(lambda: describe(app, anonymous=settings.anonymous))  # type: ignore[method-assign]

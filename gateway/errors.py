@@ -99,6 +99,11 @@ def internal_error() -> ApiError:
     return ApiError(500, "internal_error", "an internal error occurred")
 
 
+def disk_full() -> ApiError:
+    """There is no room for what is to be kept."""
+    return ApiError(507, "disk_full", "the disk of the service has no room for more")
+
+
 def from_validation(errors: list[Any]) -> ApiError:
     """The first of pydantic's errors as an ApiError whose `param` is the name of the field."""
     first = errors[0]

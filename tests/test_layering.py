@@ -83,7 +83,7 @@ ROOMS = {
         *("reports", "pool"),
     ),
     "gateway/api": (
-        *("permissions", "transfer", "pages"),
+        *("failures", "permissions", "transfer", "pages"),
         *("speech", "voices", "long_texts", "sessions", "operations"),
     ),
     "gateway/live": ("messages", "session", "speech", "hosted"),

@@ -20,6 +20,7 @@ from gateway.database import Adapter, Database
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
+from gateway.files.disk import not_stored
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.slots.capacity.worker import Worker
@@ -186,7 +187,7 @@ class Adapters:
             await self._files.store.save(body, digest)
         except OSError as error:
             logger.error("an adapter cannot be stored", error=type(error).__name__)
-            raise ApiError(507, "storage_failed", "the adapter cannot be stored") from error
+            raise not_stored(error, "the adapter") from error
 
     async def _delete_unused(self, digest: str) -> None:
         if not await self._registry.uses(digest):

@@ -1,5 +1,6 @@
 """Routes and sockets, those of one concern in a file; `gateway/app.py` puts them together.
 
+failures.py     what they answer when disk or database fail
 permissions.py  who may call them, and to whom belongs what a caller makes
 pages.py        the browser pages
 speech/         what is spoken while somebody listens, and what there is to choose from

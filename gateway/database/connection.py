@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from socket import gaierror
 from typing import Any
 from urllib.parse import urlencode
 
@@ -114,7 +115,7 @@ class Database:
         try:
             async with self._sessions.begin() as session:
                 yield session
-        except TimeoutError as error:
+        except (TimeoutError, ConnectionError, gaierror) as error:
             raise DatabaseError("the database does not answer") from error
         if erasing and self._is_sqlite:
             await self._empty_journal()

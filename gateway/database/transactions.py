@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,26 +12,35 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database, DatabaseError
-from gateway.errors import ApiError
+from gateway.errors import ApiError, disk_full
 
 logger = structlog.get_logger(__name__)
 
 FAILURES = (DatabaseError, SQLAlchemyError, OSError)
 """What a transaction raises when the database is at fault."""
+_FULL = {sqlite3.SQLITE_FULL, "53100"}
+"""As SQLite and PostgreSQL say that there is no room."""
 
 
 @asynccontextmanager
 async def answered(
     database: Database, kept: str, code: str, *, erasing: bool = False
 ) -> AsyncIterator[AsyncSession]:
-    """`Database.transaction` for a client. Raises ApiError 503 `code`: what is `kept` cannot be reached."""
+    """`Database.transaction` for a client. Raises ApiError: 503 `code` where what is `kept` is away, 507."""
     try:
         async with database.transaction(erasing=erasing) as rows:
             yield rows
     except FAILURES as error:
         logger.error("the database failed", kept=kept, error=type(error).__name__)
-        message = f"{kept} cannot be reached at the moment"
-        raise ApiError(503, code, message, retry_after_seconds=5) from error
+        raise failure_of(error, kept, code) from error
+
+
+def failure_of(error: Exception, kept: str, code: str) -> ApiError:
+    """What a client hears of it: 507 where the database has no room, else 503 `code`."""
+    cause = getattr(error, "orig", None)
+    if _FULL & {getattr(cause, "sqlite_errorcode", None), getattr(cause, "sqlstate", None)}:
+        return disk_full()
+    return ApiError(503, code, f"{kept} cannot be reached at the moment", retry_after_seconds=5)
 
 
 async def lock(rows: AsyncSession, key: int) -> None:

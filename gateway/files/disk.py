@@ -10,8 +10,19 @@ import errno
 import os
 from pathlib import Path
 
+from gateway.errors import ApiError, disk_full
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the kernel says where there is no room."""
 _MIN_FREE_FILES = 1000
 """Where the file system has a fixed number of them."""
+
+
+def not_stored(error: OSError, what: str = "this") -> ApiError:
+    """What a client hears of what could not be written."""
+    if error.errno in FULL:
+        return disk_full()
+    return ApiError(507, "storage_failed", f"{what} cannot be stored: the disk of the service fails")
 
 
 class Disk:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError, disk_full, internal_error
+from gateway.files.disk import FULL, not_stored
 from gateway.finishing import to_its_end
 
 logger = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ async def ending_failed(
     except OSError as error:
         if not await asyncio.to_thread(folder.is_dir):
             return
-        if error.errno != errno.ENOSPC:
+        if error.errno not in FULL:
             raise
         await fail(disk_full())
     except Exception:
@@ -49,7 +49,7 @@ async def undone_at_failure(writing: Coroutine[Any, Any, None], undo: Callable[[
     """Write files, and then the row that tells of them; `undo` may block.
 
     Goes to its end also when its caller is cancelled: the row may be there already. Raises ApiError 507 where
-    the disk is full.
+    the disk is full, or fails.
     """
     await to_its_end(_undone_at_failure(writing, undo))
 
@@ -59,16 +59,10 @@ async def _undone_at_failure(writing: Coroutine[Any, Any, None], undo: Callable[
         await writing
     except OSError as error:
         await asyncio.to_thread(undo)
-        if error.errno != errno.ENOSPC:
-            raise
-        raise disk_full() from error
+        raise not_stored(error) from error
     except BaseException:
         await asyncio.to_thread(undo)
         raise
-
-
-def disk_full() -> ApiError:
-    return ApiError(507, "disk_full", "the disk of the service has no room for more")
 
 
 def wrong_state(kind: str, done: str, which: str) -> ApiError:

@@ -21,6 +21,7 @@ from gateway.database import Database, VoiceConsent
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
+from gateway.files.disk import not_stored
 from gateway.finishing import to_its_end
 from gateway.voices import consent
 from gateway.voices.fields import ConsentForm
@@ -52,7 +53,7 @@ class RecordedConsents:
             await self.store.save(audio, audio_sha256)
         except OSError as error:
             logger.error("a consent cannot be stored", error=type(error).__name__)
-            raise ApiError(507, "storage_failed", "the recording cannot be stored") from error
+            raise not_stored(error, "the recording") from error
         try:
             await to_its_end(self._add(row))
         except ApiError:

@@ -15,7 +15,7 @@ from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
-from gateway.files.disk import Disk
+from gateway.files.disk import Disk, not_stored
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.text.printable import is_printable
@@ -216,7 +216,7 @@ class Voices:
             await self.store.save(audio, audio_sha256)
         except OSError as error:
             logger.error("a voice cannot be stored", error=type(error).__name__)
-            raise ApiError(507, "storage_failed", "the audio cannot be stored") from error
+            raise not_stored(error, "the audio") from error
 
     async def _delete_audio(self, audio_sha256: str) -> None:
         """The row is gone, so a file that stays behind is an untidiness and no failure."""

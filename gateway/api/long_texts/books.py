@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 from typing import Annotated, Any
 
@@ -32,7 +31,6 @@ from gateway.jobs.service import Jobs
 from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
 from gateway.settings import GatewaySettings
-from gateway.tending.failures import disk_full
 
 PATH = "/api/books"
 UPLOAD_SECONDS = 60.0
@@ -246,10 +244,6 @@ async def _audiobook(
         return RangedFileResponse(await books.audiobook(export, wanted), headers=headers)
     except FileNotFoundError:
         raise ApiError(409, "book_changed", "the book was changed meanwhile: ask again") from None
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise disk_full() from error
 
 
 def _headers(name: str, format: str, sample_rate: int, noted: bool) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,7 +35,6 @@ from gateway.requests import BitRate
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.file_names import stem_of
 from gateway.sessions.listing import page, parse_cursor
-from gateway.tending.failures import disk_full
 
 PATH = "/api/jobs"
 UPLOAD_SECONDS = 60.0
@@ -175,10 +173,6 @@ async def _audiobook(job: Job, jobs: Jobs, wanted: ResultFormat) -> Path:
         return await jobs.audiobook(job, wanted)
     except FileNotFoundError:
         raise _no_audio() from None
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise disk_full() from error
 
 
 def _no_audio() -> ApiError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gateway.files.disk import Disk
+from gateway.files.disk import FULL, Disk
 from gateway.sessions.search import folded_text
 from gateway.sessions.storage import files, timeline, wav
 from gateway.sessions.storage.shape import DamagedSession, checked
@@ -17,7 +16,6 @@ from gateway.sessions.storage.spoken import estimate_by_audio
 
 _CHECK_BYTES = 1 << 20
 _META_FIELDS = ("id", "kind", "created_at")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -252,5 +250,5 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OverflowError):
         return "too_long"
     if isinstance(error, OSError):
-        return "disk_full" if error.errno in _FULL else "disk_error"
+        return "disk_full" if error.errno in FULL else "disk_error"
     return "internal_error"

@@ -143,7 +143,7 @@ async def test_nor_does_a_voice(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path, min_free_disk_gb=MORE_THAN_THERE_IS) as gateway:
         with pytest.raises(ApiError) as refused:
             await gateway.voices._save(b"audio", "a" * 64)
-        assert (refused.value.status_code, refused.value.code) == (507, "storage_failed")
+        assert (refused.value.status_code, refused.value.code) == (507, "disk_full")
         with pytest.raises(OSError, match="min_free_disk_gb"):
             await asyncio.to_thread(gateway.voices.store.write, tmp_path / "latents", b"latents")
         assert gateway.voices.store.size_bytes == 0
