@@ -5,6 +5,7 @@ text.py          the blocks that are found, within the limit
 character_sets.py   which encoding a text has; writings.py  how often letters are, of each language
 plain_text.py    bytes to characters; paragraphs of plain text
 markdown_text.py, web_page.py, epub_book.py, word_file.py, pdf_file.py   a format each
+subtitles.py     what is said in SRT and WebVTT
 pdf_lines.py     lines of a page to paragraphs
 markers.py       numbers of HTML's and Markdown's lists
 word_numbers.py  numbers that Word counts, of lists and headings

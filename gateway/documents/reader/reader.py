@@ -14,6 +14,7 @@ from lxml import etree
 from markdown_text import looks_like_markdown, read_markdown
 from plain_text import characters, decoded, read_text
 from refusal import Refusal
+from subtitles import looks_like_subtitles, read_subtitles
 from text import Text
 from web_page import read_page
 
@@ -68,6 +69,9 @@ def _read(file: BinaryIO, text: Text) -> str:
     if content.startswith(_WIDE_MARKS) and _HTML.match(head := words.encode()):
         read_page(b"\xef\xbb\xbf" + head, text)
         return "html"
+    if looks_like_subtitles(words):
+        read_subtitles(words, text)
+        return "txt"
     if looks_like_markdown(words):
         read_markdown(words, text)
         return "md"

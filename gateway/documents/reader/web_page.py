@@ -23,7 +23,7 @@ _BLOCKS = {
 _CELLS = frozenset({"td", "th"})
 _SILENT = {
     "audio", "button", "canvas", "datalist", "head", "iframe", "input", "math", "menu", "nav",
-    "noscript", "object", "option", "rp", "rt", "script", "select", "style", "svg", "template",
+    "noscript", "object", "option", "rp", "rt", "rtc", "script", "select", "style", "svg", "template",
     "textarea", "title", "video",
 }  # fmt: skip
 _SILENT_TYPES = frozenset({"pagebreak", "noteref", "doc-pagebreak", "doc-noteref"})

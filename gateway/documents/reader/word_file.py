@@ -20,7 +20,9 @@ MAIN_PART = "word/document.xml"
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _SILENT_STYLE = re.compile(r"toc( heading| ?\d)|table of (figures|authorities)|header|footer", re.IGNORECASE)
 _BREAKS = {qn("w:tab"): " ", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-_TEXT, _BOX, _MOVED = qn("w:t"), qn("w:txbxContent"), qn("w:moveFrom")
+_TEXT, _BOX = qn("w:t"), qn("w:txbxContent")
+_SILENT = (_BOX, qn("w:moveFrom"), qn("w:rt"))
+"""Boxes, what was moved away, and how characters are read, which stands above them."""
 _RUN, _PROPERTIES, _HIDDEN, _HEIGHT = qn("w:r"), qn("w:rPr"), qn("w:vanish"), qn("w:vertAlign")
 _VALUE, _OFF = qn("w:val"), ("0", "false", "off")
 _MOST_STYLES = 10
@@ -79,10 +81,10 @@ def _level(paragraph: Paragraph) -> int | None:
 
 
 def _words(paragraph: etree._Element) -> str:
-    """Its text as it is shown with all changes made; without that of boxes in it."""
+    """Its text as it is shown with all changes made; without that of boxes in it, or above it."""
     words = ""
     for element in paragraph.iter(_TEXT, *_BREAKS):
-        if any(parent.tag in (_BOX, _MOVED) for parent in element.iterancestors()):
+        if any(parent.tag in _SILENT for parent in element.iterancestors()):
             continue
         said = _BREAKS.get(element.tag, element.text or "")
         properties = _properties(element)

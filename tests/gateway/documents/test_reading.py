@@ -104,6 +104,43 @@ async def test_figures_of_notes_are_left_out_and_powers_stay(path: Path) -> None
     assert await marked(html.encode(), path) == [said]
 
 
+async def test_markdown_is_said_without_the_signs_of_tables_tasks_and_notes(path: Path) -> None:
+    markdown = (
+        "# One\n\n| Name | Age |\n|---|--:|\n| Ann | 5 |\n| Bob |  |\n\n- [x] They walked.\n"
+        "- [ ] They rest.\n\nIt rained[^1] and[^a] ~~snowed~~ `[^b]`.\n\n> [!NOTE]\n> It is far.\n\n[^1]: A lot.\n[^a]: There.\n"
+    )
+    assert await marked(markdown.encode(), path) == [
+        "# One", "Name, Age", "Ann, 5", "Bob", "They walked.", "They rest.", "It rained and snowed [^b].",
+        "It is far.", "A lot. There.",
+    ]  # fmt: skip
+
+
+SUBTITLES = {
+    "srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>They walked\nto Ann,</i>\n\n2\n"
+    "00:00:05,000 --> 00:00:08,000\nand it rained.\n\n3\n00:00:09,000 --> 00:00:12,000\n{\\an8}- Home?\n- Home.\n",
+    "vtt": "WEBVTT - Walk\n\nNOTE nothing\n\nSTYLE\n::cue {}\n\na\n00:01.000 --> 00:04.000 align:start\n"
+    "<v Ann>They <c.x>walked</c>\nto Ann,\n\n00:04.000 --> 00:08.000\nto Ann,\nand it<00:06.000> rained.\n\n"
+    "00:09.000 --> 00:12.000\n- Home?\n- Home.\n",
+}
+
+
+@pytest.mark.parametrize("kind", SUBTITLES)
+async def test_of_subtitles_what_is_said_is_read(kind: str, path: Path) -> None:
+    said = ["They walked to Ann, and it rained.", "Home?", "Home."]
+    assert await marked(SUBTITLES[kind].encode(), path) == said
+    assert await marked(SUBTITLES[kind].replace("\n", "\r\n").encode(), path) == said
+
+
+async def test_how_characters_are_read_is_not_said_beside_them(path: Path) -> None:
+    def run(text: str) -> str:
+        return f"<w:r><w:t>{text}</w:t></w:r>"
+
+    ruby = f"<w:ruby><w:rt>{run('かん')}</w:rt><w:rubyBase>{run('漢')}</w:rubyBase></w:ruby>{run('字です。')}"
+    assert await marked(word_with(ruby), path) == ["漢字です。"]
+    page = "<p><ruby><rb>漢</rb><rt>かん</rt><rtc>kan</rtc></ruby>字です。</p>"
+    assert await marked(page.encode(), path) == ["漢字です。"]
+
+
 async def test_word_files_are_read_with_all_changes_made(path: Path) -> None:
     def run(text: str, properties: str = "") -> str:
         return f"<w:r><w:rPr>{properties}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
