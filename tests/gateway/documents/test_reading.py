@@ -107,7 +107,8 @@ async def test_figures_of_notes_are_left_out_and_powers_stay(path: Path) -> None
 async def test_markdown_is_said_without_the_signs_of_tables_tasks_and_notes(path: Path) -> None:
     markdown = (
         "# One\n\n| Name | Age |\n|---|--:|\n| Ann | 5 |\n| Bob |  |\n\n- [x] They walked.\n"
-        "- [ ] They rest.\n\nIt rained[^1] and[^a] ~~snowed~~ `[^b]`.\n\n> [!NOTE]\n> It is far.\n\n[^1]: A lot.\n[^a]: There.\n"
+        "- [ ] They rest.\n\nIt rained[^1] and[^a] ~~snowed~~ `[^b]`.\n\n"
+        "> [!NOTE]\n> It is far.\n\n[^1]: A lot.\n[^a]: There.\n"
     )
     assert await marked(markdown.encode(), path) == [
         "# One", "Name, Age", "Ann, 5", "Bob", "They walked.", "They rest.", "It rained and snowed [^b].",
@@ -117,7 +118,8 @@ async def test_markdown_is_said_without_the_signs_of_tables_tasks_and_notes(path
 
 SUBTITLES = {
     "srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>They walked\nto Ann,</i>\n\n2\n"
-    "00:00:05,000 --> 00:00:08,000\nand it rained.\n\n3\n00:00:09,000 --> 00:00:12,000\n{\\an8}- Home?\n- Home.\n",
+    "00:00:05,000 --> 00:00:08,000\nand it rained.\n\n"
+    "3\n00:00:09,000 --> 00:00:12,000\n{\\an8}- Home?\n- Home.\n",
     "vtt": "WEBVTT - Walk\n\nNOTE nothing\n\nSTYLE\n::cue {}\n\na\n00:01.000 --> 00:04.000 align:start\n"
     "<v Ann>They <c.x>walked</c>\nto Ann,\n\n00:04.000 --> 00:08.000\nto Ann,\nand it<00:06.000> rained.\n\n"
     "00:09.000 --> 00:12.000\n- Home?\n- Home.\n",
