@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gateway.text.printable import JOINERS, is_printable
 from gateway.text.spoken import Edit, Spoken, is_ideogram
 
 MOST_WORD_CHARACTERS = 64
@@ -63,7 +64,7 @@ def check_entries(entries: Mapping[str, str], most: int) -> dict[str, str]:
 def _checked(text: str, most_characters: int, what: str) -> str:
     if not 0 < len(text) <= most_characters:
         raise ValueError(f"{what} has 1 to {most_characters} characters")
-    if not (text.isprintable() and any(map(str.isalnum, text))):
+    if not (is_printable(text) and any(map(str.isalnum, text))):
         raise ValueError(f"{what} has letters or digits, and no control characters")
     return text
 
@@ -223,8 +224,8 @@ def _in_word(character: str) -> bool:
 
 
 def _is_mark(character: str) -> bool:
-    """An accent or a vowel sign, which belongs to the letter before it."""
-    return unicodedata.category(character).startswith("M")
+    """An accent, a vowel sign or a joiner, which belongs to the letter before it."""
+    return character in JOINERS or unicodedata.category(character).startswith("M")
 
 
 def _stands_alone(character: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-_JOINERS = "\u200c\u200d"
+JOINERS = "\u200c\u200d"
 """Persian, Hindi and many emoji are misspelt without them."""
 
 
@@ -20,8 +20,8 @@ def printable(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of it is seen."""
-    return not text.translate(dict.fromkeys(map(ord, _JOINERS))).strip()
+    return not text.translate(dict.fromkeys(map(ord, JOINERS))).strip()
 
 
 def _is_shown(character: str) -> bool:
-    return character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs"
+    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"

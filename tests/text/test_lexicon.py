@@ -21,6 +21,7 @@ ENTRIES = {
     "St. Louis": "Saint Lewis", "St.": "Saint", "Node": "node", "GPT-4o": "G P T four oh", "GPT": "G P T",
     ".NET": "dot net", "C++": "see plus plus", "C": "see", "Yahoo! Inc.": "Yahoo ink", "重庆": "虫庆",
     "don't": "dohnt", "café": "kaffay", "नम": "num", "W3C": "W 3 C", "100": "one oh oh",
+    "می\u200cروم": "miravam", "روم": "Rome", "क्\u200dष": "ksha",
 }  # fmt: skip
 LEXICON = Lexicon.of(check_entries(ENTRIES, 100))
 
@@ -43,6 +44,8 @@ LEXICON = Lexicon.of(check_entries(ENTRIES, 100))
         ("café cafés " + unicodedata.normalize("NFD", "café"), "kaffay cafés kaffay"),
         ("新重庆人用GPT说", "新虫庆人用G P T说"),
         ("नम नमस्ते", "num नमस्ते"),
+        ("من می\u200cروم، روم", "من miravam، Rome"),
+        ("क्\u200dष क्\u200dषम", "ksha क्\u200dषम"),
         ("gif_one my_gif gif", "gif_one my_gif jif"),
         ("100 or 100,000 or 1.100 or 100.", "one oh oh or 100,000 or 1.100 or one oh oh."),
         ("", ""),
@@ -136,6 +139,8 @@ def test_a_word_that_may_go_on_is_waited_for() -> None:
         ({"--": "x"}, "letters"),
         ({"a": "x\u0007"}, "control"),
         ({"\ud800a": "x"}, "control"),
+        ({"a\u200b": "x"}, "control"),
+        ({"\u200d": "x"}, "letters"),
         ({"a b": "x", "a  b": "y"}, "twice"),
         ({"a": "x", "b": "x"}, "at most 1"),
     ],
