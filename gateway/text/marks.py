@@ -41,6 +41,8 @@ def _unescaped(match: re.Match[str]) -> str | None:
     return None if said == match[0] else said
 
 
+_SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
+"""The rest of what stands between two "_", within a paragraph."""
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
 _WIDE = "０-９Ａ-Ｚａ-ｚ％＃＄＋＝＠～"
 
@@ -75,6 +77,8 @@ MARKS: tuple[Rule, ...] = (
     rule(r"~~", ""),
     rule(r"(?<!\w)(?P<say>__)(?=\w)(?=[^\n]{0,500}\w__(?!\w))", ""),
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
+    rule(rf"(?<!\w)(?P<say>_)(?=[^\W_]{_SLANTED}_(?!\w))", ""),
+    rule(rf"(?<!\w)_[^\W_]{_SLANTED}(?P<say>_)(?!\w)", ""),
     rule(rf"</?(?:{_TAGS})(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(EMOJI, ""),

@@ -180,6 +180,19 @@ def test_text_of_marks_alone_is_not_emptied() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
+        ("It was _very_ good, _he\nsaid_.", "It was very good, he\nsaid."),
+        ("“_No!_” I", "“No!” I"),
+        ("Of foo_bar, _private and _ as such _", "Of foo bar, _private and _ as such _"),
+        ("_One\n\nTwo_", "_One\n\nTwo_"),
+    ],
+)
+def test_marks_of_slanted_words_are_not_said(written: str, said: str) -> None:
+    assert normalise(written, "en").text == said
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
         ("Bake for 2½ hours.", "Bake for two and a half hours."),
         ("It is 10 ¾ inches long.", "It is ten and three quarters inches long."),
         ("We drove 1,250⅓ miles.", "We drove one thousand two hundred fifty and a third miles."),
@@ -255,7 +268,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
         gc.enable()
 
 
-@pytest.mark.parametrize("piece", ["-", "+1", ",011", "a | ", "__a ", "A. "])
+@pytest.mark.parametrize("piece", ["-", "+1", ",011", "a | ", "__a ", "_a ", "A. "])
 def test_no_rule_tries_every_cut_of_a_run(piece: str) -> None:
     def seconds(each: Rule, count: int) -> float:
         text = piece * (count // len(piece)) + "x"

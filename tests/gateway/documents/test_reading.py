@@ -133,6 +133,29 @@ async def test_of_subtitles_what_is_said_is_read(kind: str, path: Path) -> None:
     assert await marked(SUBTITLES[kind].replace("\n", "\r\n").encode(), path) == said
 
 
+async def test_a_row_of_a_table_in_word_is_one_paragraph_if_its_cells_are(path: Path) -> None:
+    def row(*cells: str) -> str:
+        paragraphs = (cell.replace("|", "</w:t></w:r></w:p><w:p><w:r><w:t>") for cell in cells)
+        return "".join(
+            [
+                "<w:tr>",
+                *(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in paragraphs),
+                "</w:tr>",
+            ]
+        )
+
+    rows = row("Name", "Age") + row("Ann went.", "") + row("They walked.|It rained.", "It is 5.")
+    file = word_with(f"</w:p><w:tbl>{rows}</w:tbl><w:p><w:r><w:t>End.</w:t></w:r>")
+    assert await marked(file, path) == [
+        "Name, Age",
+        "Ann went.",
+        "They walked.",
+        "It rained.",
+        "It is 5.",
+        "End.",
+    ]
+
+
 async def test_how_characters_are_read_is_not_said_beside_them(path: Path) -> None:
     def run(text: str) -> str:
         return f"<w:r><w:t>{text}</w:t></w:r>"
