@@ -31,9 +31,12 @@ class Block:
     text: str
 
 
-def in_chapters(found: Sequence[Found]) -> list[Block]:
-    """All of it in order. Headings that follow a chapter's at once belong to it: "Part One" and "1"."""
-    return list(_merged(_marked(found, _starts(found))))
+def in_chapters(found: Sequence[Found], *, have_titles: bool = True) -> list[Block]:
+    """All of it in order. Headings that follow a chapter's at once belong to it: "Part One" and "1".
+
+    have_titles: whether short paragraphs may be titles; those of subtitles are none.
+    """
+    return list(_merged(_marked(found, _starts(found) if have_titles else {})))
 
 
 def title_of(found: Sequence[Found], blocks: Sequence[Block]) -> str:

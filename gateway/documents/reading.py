@@ -18,7 +18,9 @@ from gateway.documents.blocks import Block, Found, in_chapters, title_of
 from gateway.errors import ApiError
 from gateway.text.language import told_language
 
-FORMATS = ("txt", "md", "html", "epub", "docx", "pdf")
+FORMATS = ("txt", "srt", "vtt", "md", "html", "epub", "docx", "pdf")
+_SUBTITLES = "srt"
+"""What the child calls both."""
 PROCESSOR_SECONDS = 40
 READER = Path(__file__).with_name("reader")
 _WALL_SECONDS = 60.0
@@ -76,7 +78,7 @@ class _Told(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    format: Literal["txt", "md", "html", "epub", "docx", "pdf"]
+    format: Literal["txt", "srt", "md", "html", "epub", "docx", "pdf"]
     title: _Said
     author: _Said
     language: _Said
@@ -155,7 +157,7 @@ class Documents:
             raise self._refusal(said) from None
         if sum(len(each.text) for each in found) > self._most_characters:
             raise self._refusal(b'{"refused":"document_too_long"}')
-        blocks = in_chapters(found)
+        blocks = in_chapters(found, have_titles=told.format != _SUBTITLES)
         language = told.language.replace("_", "-").partition("-")[0].lower()
         if not (2 <= len(language) <= 3 and language.isalpha() and language.isascii()) or language == "und":
             language = told_language(_sample(found), _LANGUAGES) or ""

@@ -71,7 +71,7 @@ def _read(file: BinaryIO, text: Text) -> str:
         return "html"
     if looks_like_subtitles(words):
         read_subtitles(words, text)
-        return "txt"
+        return "srt"
     if looks_like_markdown(words):
         read_markdown(words, text)
         return "md"

@@ -156,6 +156,12 @@ async def test_a_row_of_a_table_in_word_is_one_paragraph_if_its_cells_are(path: 
     ]
 
 
+async def test_lines_of_subtitles_are_no_chapters(path: Path) -> None:
+    cues = "".join(f"{number}\n00:00:0{number},0 --> 00:00:0{number},9\n{line}\n\n" for number, line in
+                   enumerate(("Oh my", "They walked.", "Home", "It rained."), 1))  # fmt: skip
+    assert await marked(cues.encode(), path) == ["Oh my", "They walked.", "Home", "It rained."]
+
+
 async def test_how_characters_are_read_is_not_said_beside_them(path: Path) -> None:
     def run(text: str) -> str:
         return f"<w:r><w:t>{text}</w:t></w:r>"
