@@ -83,7 +83,7 @@ class Trainings:
         return await self.store.get(training.id) or training
 
     async def add_recording(
-        self, training: Training, form: RecordingForm, checked: Checked
+        self, training: Training, form: RecordingForm, checked: Checked, asked: Asked = NOT_ASKED
     ) -> TrainingRecording:
         """One more. Raises ApiError: 404, 409 while it is worked on, 413, 422 for the audio, 507."""
         remarks = remarks_of(checked)
@@ -95,6 +95,7 @@ class Trainings:
             audio_seconds=checked.recording.seconds,
             checks=[remark.to_dict() for remark in remarks],
         )
+        asked.mark(recording)
         files = self.files(training.id)
 
         async def write() -> None:

@@ -41,7 +41,7 @@ describe("VoxFleet over HTTP", () => {
   });
 
   test("what makes something is sent again under its key where no answer came, and nothing else is", async (t) => {
-    const { seen, fleet } = await service(200, { job: { id: "j" }, training: { id: "t" }, id: "x" });
+    const { seen, fleet } = await service(200, { job: { id: "j" }, training: { id: "t" }, recording: {}, id: "x" });
     const { setTimeout: wait } = globalThis;
     const isPause = (next, ms) => [500, 2000].includes(ms);
     t.mock.method(globalThis, "setTimeout", (...args) => (isPause(...args) ? wait(args[0], 0) : wait(...args)));
@@ -49,6 +49,7 @@ describe("VoxFleet over HTTP", () => {
       () => fleet.startJob("Hi."),
       () => fleet.books.create({ title: "A book", blocks: [] }),
       () => fleet.trainings.create({ name: "Anna" }),
+      () => fleet.trainings.addRecording("t", new Blob(["audio"]), { transcript: "Hi." }),
       () => fleet.createVoice({ name: "Anna", audio: new Blob(["audio"]) }),
       () => fleet.createAdapter({ name: "Anna", config: "{}", weights: new Blob(["weights"]) }),
     ];

@@ -77,9 +77,8 @@ class AsyncTrainings:
     ) -> dict[str, Any]:
         """One more, with remarks on it ("checks"). name: what it is called in findings."""
         form = {"transcript": transcript} | ({"name": name} if name else {})
-        answer = await self._call(
-            "POST", f"{_path(training_id)}/recordings", data=form, files=await audio_file(audio)
-        )
+        path, files = f"{_path(training_id)}/recordings", await audio_file(audio)
+        answer = await self._call("POST", path, once=True, data=form, files=files)
         return answer.json()["recording"]
 
     async def delete_recording(self, training_id: str, recording_id: str) -> None:

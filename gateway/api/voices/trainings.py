@@ -12,10 +12,10 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse
-from gateway.api.transfer.repeats import KeyDep, asked_for
+from gateway.api.transfer.repeats import KeyDep, asked_for, asked_with
 from gateway.api.transfer.upload import TRAINING_PATH, uploaded
 from gateway.audio.note import note_headers
-from gateway.database import Training
+from gateway.database import Training, TrainingRecording
 from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
@@ -93,15 +93,19 @@ async def get_training(
 
 @router.post("/{id}/recordings", dependencies=[Mutation], status_code=201)
 async def add_recording(
-    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep, key: KeyDep = None
 ) -> dict[str, Any]:
     """One more recording from multipart/form-data: the file `audio`, and `transcript` with what is said."""
     training, _ = await _own(id, request, gateway, trainings)
     trainings.check_on()
-    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, _):
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
         form = read_recording_form(fields)
-        checked = await gateway.voices.examine(file)
-        recording = await trainings.add_recording(training, form, checked)
+        asked = await asked_with(key, owner, {**fields, "training": training.id}, file)
+
+        async def make() -> TrainingRecording:
+            return await trainings.add_recording(training, form, await gateway.voices.examine(file), asked)
+
+        recording = await made_once(gateway.database, TrainingRecording, asked, make)
     return {"recording": describe_recording(recording)}
 
 

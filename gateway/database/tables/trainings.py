@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import JSON, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import Base, now
 from gateway.database.tables.tended import TendedRow
 
@@ -36,7 +37,7 @@ class Training(TendedRow, Base):
     """What came of it."""
 
 
-class TrainingRecording(Base):
+class TrainingRecording(AskedRow, Base):
     """One recording of a training; its audio is in the training's folder, named by its id."""
 
     __tablename__ = "training_recordings"

@@ -32,7 +32,9 @@ class _Handler(BaseHTTPRequestHandler):
         if len(self.server.asked) <= self.server.cuts:
             self.close_connection = True
             return
-        body = json.dumps({"job": {"id": "j"}, "training": {"id": "t"}, "id": "v"}).encode()
+        body = json.dumps(
+            {"job": {"id": "j"}, "training": {"id": "t"}, "recording": {"id": "r"}, "id": "v"}
+        ).encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -55,7 +57,7 @@ def lossy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.parametrize("lossy", [(2,)], indirect=True)
-@pytest.mark.parametrize("made", ["job", "training", "voice", "adapter"])
+@pytest.mark.parametrize("made", ["job", "training", "recording", "voice", "adapter"])
 def test_it_is_asked_for_until_it_is_heard(lossy: tuple[Lossy, Client], made: str, tmp_path: Path) -> None:
     server, client = lossy
     (tmp_path / "lora_config.json").write_text("{}")
@@ -63,6 +65,7 @@ def test_it_is_asked_for_until_it_is_heard(lossy: tuple[Lossy, Client], made: st
     ways = {
         "job": lambda: client.start_job("Hello."),
         "training": lambda: client.trainings.create("Anna"),
+        "recording": lambda: client.trainings.add_recording("t", b"audio", "Hello."),
         "voice": lambda: client.create_voice("Anna", b"audio"),
         "adapter": lambda: client.create_adapter("Anna", tmp_path),
     }

@@ -46,7 +46,7 @@ export class Trainings {
     form.append("audio", audio, "audio");
     form.append("transcript", transcript);
     form.append("name", name);
-    return (await this.#json(`${pathOf(id)}/recordings`, { method: "POST", body: form })).recording;
+    return (await this.#json(`${pathOf(id)}/recordings`, { method: "POST", once: true, body: form })).recording;
   }
 
   async deleteRecording(id, recording) {

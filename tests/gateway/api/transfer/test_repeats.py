@@ -126,6 +126,27 @@ async def test_who_has_no_room_for_more_gets_what_there_is(tmp_path: Path) -> No
             assert check_error(await http.post("/api/jobs", json={"text": "One."}), 429)
 
 
+def recordings(place: Path) -> list[Path]:
+    """Files of trainings."""
+    return list(place.rglob("trainings/*/*/*.wav"))
+
+
+async def test_a_recording_of_a_training_is_taken_once(tmp_path: Path) -> None:
+    files, said = {"audio": ("a.wav", AUDIO)}, {"transcript": "What is said in it."}
+    async with stage(tmp_path) as service, service.at() as http:
+        paths = []
+        for name in ("Anna", "Bert"):
+            training = id_of(await http.post("/api/trainings", json={"name": name, **CONSENT}))
+            paths.append(f"/api/trainings/{training}")
+        ways = [http.post(f"{paths[0]}/recordings", headers=KEY, data=said, files=files) for _ in range(2)]
+        one, again = await asyncio.gather(*ways)
+        assert one.json()["recording"] == again.json()["recording"]
+        assert len((await http.get(paths[0])).json()["training"]["recordings"]) == 1
+        assert len(recordings(tmp_path)) == 1
+        other = await http.post(f"{paths[1]}/recordings", headers=KEY, data=said, files=files)
+        assert check_error(other, 422)["code"] == "idempotency_key_reused"
+
+
 @pytest.mark.parametrize("key", ["", "a b", "a" * 256])
 async def test_what_is_no_key_is_refused(tmp_path: Path, key: str) -> None:
     async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
