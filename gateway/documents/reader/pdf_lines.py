@@ -31,6 +31,10 @@ LINE_HYPHENS = ("\u0002", "\ufffe")
 _SOFT_HYPHEN = "\u00ad"
 _HYPHENATED = re.compile(r"[^\W\d_]{2}-$")
 """A word's first part; "X-" and "1914-" are none."""
+_WORD = r"[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){0,4}"
+_LONGEST_WORD, _SMALL_WORD = 160, 3
+"""Characters; small ones stand within a compound: "state-of-the-art"."""
+_WORDS, _LAST_WORD = re.compile(_WORD), re.compile(rf"({_WORD})-$")
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,10 @@ class Passage:
 def passages(pages: Sequence[Sequence[Line]]) -> Iterator[Passage]:
     """The paragraphs of all pages, without page numbers and running heads."""
     sizes = Counter[float]()
+    words = set[str]()
     for line in (line for page in pages for line in page):
         sizes[round(line.size, 1)] += len(line.text)
+        words.update(_WORDS.findall(line.text.casefold()))
     if not sizes:
         return
     body = sizes.most_common(1)[0][0]
@@ -70,11 +76,11 @@ def passages(pages: Sequence[Sequence[Line]]) -> Iterator[Passage]:
         for number, line in enumerate(lines):
             before = lines[number - 1] if number else (taken[-1] if taken else None)
             if taken and before is not None and _parts(before, line, geometry, levels):
-                yield _passage(taken, levels)
+                yield _passage(taken, levels, words)
                 taken = []
             taken.append(line)
     if taken:
-        yield _passage(taken, levels)
+        yield _passage(taken, levels, words)
 
 
 class _Geometry:
@@ -108,19 +114,30 @@ def _parts(before: Line, line: Line, page: _Geometry, levels: dict[float, int]) 
     return ended and page.is_short(before)
 
 
-def _passage(lines: list[Line], levels: dict[float, int]) -> Passage:
+def _passage(lines: list[Line], levels: dict[float, int], words: set[str]) -> Passage:
     text = ""
     for line in lines:
         ended = text.endswith(LINE_HYPHENS)
         text = f"{text[:-1]}-" if ended else text
         if text.endswith(_SOFT_HYPHEN) or (_HYPHENATED.search(text) and line.text[:1].islower()):
-            text = text[:-1] + line.text
+            text = (text if _is_compound(text, line.text, words) else text[:-1]) + line.text
         elif ended or (_RANGE.search(text) and line.text[:1].isdecimal()):
             text += line.text
         else:
             text = joined([text, line.text])
     level = levels.get(round(lines[0].size, 1), 0) if len(text) <= _LONGEST_HEADING else 0
     return Passage(text, lines[0].page, level)
+
+
+def _is_compound(text: str, next_line: str, words: set[str]) -> bool:
+    """Whether the hyphen between two lines is one of the word itself, as those of the document tell."""
+    first, last = _LAST_WORD.search(text[-_LONGEST_WORD:].casefold()), _WORDS.match(next_line.casefold())
+    if first is None or last is None:
+        return False
+    *_, tail = first[1].split("-")
+    if tail != first[1] and len(tail) <= _SMALL_WORD:
+        return True
+    return f"{first[1]}-{last[0]}" in words and first[1] + last[0] not in words
 
 
 def _without_margins(pages: Sequence[Sequence[Line]], body: float) -> list[list[Line]]:

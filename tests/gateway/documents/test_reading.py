@@ -309,6 +309,18 @@ async def test_heads_and_feet_of_several_lines_and_numbers_of_two_pages_are_drop
     assert await marked(pdf(*two), path) == ["They walked and interrupted it to rest."]
 
 
+async def test_a_compound_that_a_line_end_parts_keeps_its_hyphen(path: Path) -> None:
+    lines = (
+        "It is a well-known fact that a well-|known man walks, to his mother-in-|law, in what is long-stand-|"
+        "ing: walk-|ing. She is standing."
+    )
+    page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines.split("|"))]
+    said = (
+        "It is a well-known fact that a well-known man walks, to his mother-in-law, in what is long-standing:"
+    )
+    assert await marked(pdf(page), path) == [f"{said} walking. She is standing."]
+
+
 async def test_hyphens_that_no_line_end_made_stay(path: Path) -> None:
     lines = ["Jean-", "Paul of 1914-", "1918 had an X-", "ray and Covid-", "19 and was self-", "assured."]
     page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines)]
