@@ -6,7 +6,8 @@ import errno
 
 import structlog
 from fastapi import FastAPI
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,23 +18,28 @@ from gateway.files.disk import FULL, not_stored
 
 logger = structlog.get_logger(__name__)
 
+_DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+"""Which no database is to blame for."""
 _FAILING = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 def install_failure_handlers(app: FastAPI) -> None:
     """Have failures of what `app` keeps leave in the one shape."""
     app.add_exception_handler(OSError, _answer_disk)
-    for kind in (DatabaseError, SQLAlchemyError):
+    for kind in (DatabaseError, DBAPIError, NoConnectionError):
         app.add_exception_handler(kind, _answer_database)
 
 
 async def _answer_disk(request: Request, error: OSError) -> Response:
     if error.errno not in (*FULL, *_FAILING):
         raise error
-    logger.error("the disk failed", path=request.url.path, error=errno.errorcode[error.errno])
+    reason = errno.errorcode[error.errno]
+    logger.error("the disk failed", path=request.url.path, error=reason, file=error.filename)
     return error_response(not_stored(error), request.scope)
 
 
 async def _answer_database(request: Request, error: Exception) -> Response:
+    if isinstance(error, _DEFECTS):
+        raise error
     logger.error("the database failed", path=request.url.path, error=type(error).__name__)
     return error_response(failure_of(error, "what is kept", "database_unavailable"), request.scope)

@@ -18,11 +18,12 @@ _MIN_FREE_FILES = 1000
 """Where the file system has a fixed number of them."""
 
 
-def not_stored(error: OSError, what: str = "this") -> ApiError:
-    """What a client hears of what could not be written."""
+def not_stored(error: OSError, what: str | None = None) -> ApiError:
+    """What a client hears of what could not be written; `what` it was."""
     if error.errno in FULL:
         return disk_full()
-    return ApiError(507, "storage_failed", f"{what} cannot be stored: the disk of the service fails")
+    message = "the disk of the service fails"
+    return ApiError(507, "storage_failed", f"{what} cannot be stored: {message}" if what else message)
 
 
 class Disk:

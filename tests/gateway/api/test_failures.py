@@ -64,6 +64,17 @@ async def test_a_database_without_room_is_said_to_be_full(tmp_path: Path, path: 
         assert await kept(http, path) == 22 - len(full)
 
 
+async def test_what_no_database_is_to_blame_for_is_a_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.jobs.service.new_job_id", lambda: "j_0000000000000000000000")
+    monkeypatch.setattr(JobFiles, "create", lambda *_: None)
+    async with stage(tmp_path) as service, service.at() as http:
+        assert (await http.post("/api/jobs", json=ORDERS["/api/jobs"])).is_success
+        again = await http.post("/api/jobs", json=ORDERS["/api/jobs"])
+        assert check_error(again, 500)["code"] == "internal_error"
+
+
 @pytest.mark.parametrize("path", FILES)
 @pytest.mark.parametrize(("number", "code"), [(errno.EROFS, "storage_failed"), (errno.EDQUOT, "disk_full")])
 async def test_a_disk_that_takes_nothing_is_said_to(

@@ -155,7 +155,7 @@ export default {
   "error.too_many_uploads": "Other uploads of yours are under way. Try again when they are done.",
   "error.uploads_busy": "Too many uploads are under way. Try again in a moment.",
   "error.decoder_not_confined": "This service cannot read recordings safely just now.",
-  "error.storage_failed": "This could not be stored: the disk of the service fails.",
+  "error.storage_failed": "The disk of the service fails. Try again later.",
   "error.voices_unavailable": "Voices cannot be reached at the moment.",
   "error.unknown_adapter": "This adapter is not there any more. Choose another one.",
   "error.ambiguous_adapter": "Several adapters have this name. Choose one of them.",

@@ -152,7 +152,7 @@ export default {
   "error.too_many_uploads": "您还有其他上传正在进行，请完成后再试。",
   "error.uploads_busy": "上传过多，请稍后再试。",
   "error.decoder_not_confined": "此服务目前无法安全地读取录音。",
-  "error.storage_failed": "无法保存：服务的磁盘出错。",
+  "error.storage_failed": "服务的磁盘出错，请稍后重试。",
   "error.voices_unavailable": "暂时无法读取音色。",
   "error.unknown_adapter": "此适配器已不存在，请另选一个。",
   "error.ambiguous_adapter": "有多个同名的适配器，请选择其中一个。",
