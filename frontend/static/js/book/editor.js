@@ -10,6 +10,7 @@ import { integer } from "../i18n/format.js";
 import { UndoBar } from "../shared/notices/undo-bar.js";
 import { BlockList } from "./blocks/block-list.js";
 import { BlockTools } from "./blocks/block-tools.js";
+import { BulkBar } from "./blocks/bulk-bar.js";
 import { draft, indexOf, without, withVoice } from "./manuscript/blocks.js";
 import { Head } from "./head.js";
 import { Manuscript } from "./manuscript/manuscript.js";
@@ -18,8 +19,8 @@ import { Reader } from "./reading/reader.js";
 import { ReaderBar } from "./reading/reader-bar.js";
 import { askCast, askFile, askVoice } from "./sheets.js";
 import { Voices } from "./voices.js";
+import { takeWarnings } from "./warnings.js";
 import { setMessage } from "./words.js";
-import { ofTab } from "../shared/page/storage.js";
 
 const REFRESH_MS = 1500;
 /** Long books are asked for less often: each answer holds all of them. */
@@ -31,6 +32,12 @@ class Editor {
   #undo = new UndoBar(byId("undo"), { closes: true });
   #refresh = null;
   #turn = 0;
+  #bulk = new BulkBar(byId("bulk"), {
+    voice: () => this.#giveSelected(),
+    make: () => this.#make([...this.list.selected]),
+    remove: () => this.#remove(this.list.selected),
+    clear: () => this.list.clearSelection(),
+  });
   #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
 
   async open() {
@@ -134,29 +141,14 @@ class Editor {
   }
 
   #showBulk() {
-    const bar = byId("bulk");
-    const keys = this.list.selected;
-    const was = bar.hidden;
-    bar.hidden = keys.size === 0;
-    if (bar.hidden) {
-      bar.replaceChildren();
-      return;
-    }
-    if (was) {
-      const button = (key, act) => h("button", { class: "button", type: "button", onclick: act, "data-i18n": key });
-      bar.replaceChildren(h("p", {}), button("bulk.voice", () => this.#giveSelected()), button("bulk.make", () => this.#make([...this.list.selected])), button("block.remove", () => this.#remove(this.list.selected)), button("bulk.clear", () => this.list.clearSelection()));
-    }
-    setMessage(bar.firstElementChild, "bulk.chosen", { count: integer(keys.size) });
+    this.#bulk.show(this.list.selected.size);
   }
 
   /** What the document had that could not be read. */
   #warn() {
-    const kept = ofTab.getItem(`voxfleet.book.${this.#id}`);
-    if (!kept) return;
-    ofTab.removeItem(`voxfleet.book.${this.#id}`);
-    const words = JSON.parse(kept).map((one) => (typeof one === "string" ? one : one.message));
-    byId("warnings").replaceChildren(icon("warning"), h("p", {}, words.join(" ")));
-    byId("warnings").hidden = false;
+    const words = takeWarnings(this.#id);
+    byId("warnings").hidden = !words;
+    if (words) byId("warnings").replaceChildren(icon("warning"), h("p", {}, words));
   }
 
   #showSaving(state) {

@@ -15,7 +15,7 @@ import { needsKey } from "../shared/notices/problems.js";
 import { clearMessage } from "../i18n/i18n.js";
 import { setLabel, setMessage, t } from "./words.js";
 import { bookRequest, pastedFile } from "./new-book.js";
-import { ofTab } from "../shared/page/storage.js";
+import { keepWarnings } from "./warnings.js";
 
 const REFRESH_MS = 3000;
 /** Without a database, or from a gateway that has no books. */
@@ -110,7 +110,7 @@ class Shelf {
       }
       const book = await fleet.books.create(wanted);
       made();
-      if (read.warnings?.length) ofTab.setItem(`voxfleet.book.${book.id}`, JSON.stringify(read.warnings));
+      keepWarnings(book.id, read.warnings);
       location.assign(`/book/${encodeURIComponent(book.id)}`);
     } catch (error) {
       clearMessage(byId("said"));

@@ -10,17 +10,16 @@ import { mountNav } from "../shared/page/nav.js";
 import { needsKey, problemText } from "../shared/notices/problems.js";
 import { showProblem } from "../shared/notices/problem-notice.js";
 import { QueueBanner } from "../shared/notices/queue-banner.js";
-import { save } from "../shared/files/save.js";
 import { bindShortcuts } from "../shared/page/shortcuts.js";
 import { SlowNotice } from "../shared/notices/slow-notice.js";
 import { Remembered } from "../shared/page/storage.js";
-import { SUBTITLE_FORMATS } from "../shared/hearing/subtitles.js";
 import { Parameters } from "../studio/request/parameters.js";
 import { VoiceDesk } from "../voices/making/voice-desk.js";
 import { VoicePicker } from "../voices/choosing/voice-picker.js";
 import { Composer } from "./composer.js";
 import { Controls } from "./controls.js";
 import { Conversation } from "./conversation.js";
+import { Files } from "./files.js";
 import { Lamp } from "./lamp.js";
 import { LaterNote } from "./later-note.js";
 import { lastWords } from "./script.js";
@@ -37,7 +36,7 @@ class Live {
   #conversation = new Conversation();
   #lamp = new Lamp({ lamp: byId("lamp"), words: byId("lamp-words"), elapsed: byId("elapsed"), note: byId("note") }, this.#conversation);
   #queue = new QueueBanner(byId("queue"), () => this.#leave());
-  #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#save());
+  #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#files.saveWav());
   #voices = new VoicePicker(byId("voices"));
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
   #view = new ScriptView(byId("transcript"));
@@ -54,6 +53,7 @@ class Live {
     pause: () => this.#togglePause(),
     flush: () => this.#flush(),
   });
+  #files = new Files(byId("word-files"), this.#conversation);
   #later = new LaterNote(byId("later"), () => this.#startAnew());
   #transcript = new TranscriptMemory();
   /** Whether the next session's words stand behind those that are there. */
@@ -98,11 +98,7 @@ class Live {
     this.#record.addEventListener("change", () => this.#remember());
     this.#desk.addEventListener("said", ({ detail }) => this.#say(detail));
     this.#desk.addEventListener("renew", ({ detail }) => this.#renewVoices(detail));
-    byId("download-wav").addEventListener("click", () => this.#save());
-    byId("download-mp3").addEventListener("click", (event) => this.#saveMp3(event));
-    for (const format of SUBTITLE_FORMATS) {
-      byId(`download-${format}`).addEventListener("click", () => save(this.#conversation.subtitles(format), `speech.${format}`));
-    }
+    this.#files.addEventListener("failed", ({ detail }) => this.#showProblem(detail));
     window.addEventListener("apikey", () => this.#load());
     bindShortcuts({
       "Ctrl+Enter": () => this.#flush(),
@@ -249,7 +245,7 @@ class Live {
     byId("recording").hidden = !sessionId || this.#conversation.busy;
     if (sessionId) byId("recording").href = `/sessions/${encodeURIComponent(sessionId)}`;
     this.#say(() => t(`live.said.${state}`));
-    this.#showFiles();
+    this.#files.show();
     this.#showSlow();
     this.#draw();
   }
@@ -260,32 +256,6 @@ class Live {
     else if (busy) this.#slow.showSlow();
     else if (hearing.keepsAll) this.#slow.offerClip();
     else this.#slow.hide();
-  }
-
-  /** Of a session that is over: its audio and when its words are said. */
-  #showFiles() {
-    const { busy, timesSource, hearing } = this.#conversation;
-    byId("word-files").hidden = busy || (timesSource === null && !hearing.keepsAll);
-    if (byId("word-files").hidden) return;
-    for (const format of ["wav", "mp3"]) byId(`download-${format}`).hidden = !hearing.keepsAll;
-    for (const format of SUBTITLE_FORMATS) byId(`download-${format}`).hidden = timesSource === null;
-    setMessage(byId("words-source"), timesSource === null ? "live.files" : `words.${timesSource}`);
-  }
-
-  #save() {
-    save(this.#conversation.hearing.wav(), "speech.wav");
-  }
-
-  /** What was heard, encoded by the service. */
-  async #saveMp3({ currentTarget: button }) {
-    button.disabled = true;
-    try {
-      save(await fleet.encode(this.#conversation.hearing.wav(), "mp3"), "speech.mp3");
-    } catch (error) {
-      this.#showProblem(error);
-    } finally {
-      button.disabled = false;
-    }
   }
 
   #cancelled({ spoken_text: spoken }) {
