@@ -44,6 +44,8 @@ def _unescaped(match: re.Match[str]) -> str | None:
 _SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
 """The rest of what stands between two "_", within a paragraph."""
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
+_LOWERED = str.maketrans(_SUBSCRIPT, "0123456789")
+_FORMULA = r"A-Za-z0-9()\[\]"
 _WIDE = "０-９Ａ-Ｚａ-ｚ％＃＄＋＝＠～"
 
 
@@ -55,7 +57,10 @@ def _folded(match: re.Match[str]) -> str:
 MARKS: tuple[Rule, ...] = (
     rule(rf"[{_WIDE}]+(?:(?<=[０-９])[．：／－](?=[０-９])[{_WIDE}]+)*", _folded),
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
-    rule(rf"(?<=[A-Za-z)\]])[{_SUBSCRIPT}]+", _folded),
+    rule(
+        rf"(?<![{_FORMULA}])[{_FORMULA}]{{1,40}}[{_SUBSCRIPT}][{_FORMULA}{_SUBSCRIPT}{RAISED}⁺⁻]{{0,80}}",
+        lambda match: match[0].translate(_LOWERED),
+    ),
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
     rule(r"`+", ""),
     rule(r"(?P<say>!?\[)[^\[\]\n]{0,500}\]\([^()\s]{0,2000}\)", ""),

@@ -112,6 +112,13 @@ ENGLISH = {
     "Light has 3×10^8 m/s, atoms 10⁻⁹ m": "Light has three times ten to the power of eight meters per second,"
     " atoms ten to the power of minus nine meters",
     "10 kΩ, Rs. 5 lakh, 6 ft 2 in.": "ten kiloohms, five lakh rupees, six feet two inches.",
+    "Fe³⁺, SO₄²⁻, ¹⁴C, Ca(OH)₂": "Fe three plus, SO four two minus, fourteen C, Ca(OH)two",
+    "y=mx+b; f(x)=x^2+3x-5; a²+b²=c^n": "y equals mx plus b; f(x) equals x squared plus three x minus five;"
+    " a squared plus b squared equals c to the power of n",
+    "Qwen2.5-7B on an i9-13900K": "Qwen two point five seven B on an i nine thirteen thousand nine hundred K",
+    "2/3rds of it, 1/10th": "two thirds of it, one tenth",
+    "2nd–5th, $1.5M–$2M": "second to fifth, one point five million dollars to two million dollars",
+    "The 2023/24 season. Cmd+Shift+P": "The twenty twenty-three to twenty-four season. Cmd plus Shift plus P",
     "© 2024 by us": "copyright twenty twenty-four by us",
 }
 
@@ -148,6 +155,10 @@ CHINESE = {
     "5mL，3µg，5mA，硫酸H₂SO₄。": "五毫升，三微克，五毫安，硫酸H二SO四。",
     "20 USD，RMB 100，3万欧元。": "二十美元，一百元人民币，三万欧元。",
     "我用C++和C#，谢谢@小明。": "我用C加加和C井，谢谢艾特小明。",
+    "从1月-3月，￥1.5万-2万，上午9点-下午5点。": "从一月到三月，一点五万元到两万，上午九点到下午五点。",
+    "5%~10%，2023/24赛季，2-0大胜，+3°C。": "百分之五到百分之十，二零二三到二四赛季，"
+    "二比零大胜，正三摄氏度。",
+    "第4.2.1节，f(x)=x^2+3x-5，2^n，Fe³⁺。": "第四点二点一节，f(x)等于x的平方加三x减五，二的n次方，Fe三正。",
     "E♭大调，F♯，∞，9·11事件。": "降E大调，升F，无穷大，九一一事件。",
 }
 

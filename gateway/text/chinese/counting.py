@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import Rule, rule
 
 NUMBER = r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -29,11 +30,21 @@ def _exponent(match: re.Match[str]) -> str:
 
 def _years(match: re.Match[str]) -> str:
     """Figure by figure: of a year, or of the two that a school year lies in."""
-    return "到".join(map(digits, match[0].split("-")))
+    return "到".join(map(digits, re.split("[-/]", match[0])))
 
 
 def _percents(match: re.Match[str]) -> str:
     return f"百分之{number(match[2])}到百分之{number(match[3])}"
+
+
+def _charge(match: re.Match[str]) -> str:
+    """Of an ion: "Fe³⁺"."""
+    amount = number(match["amount"].translate(FIGURES)) if match["amount"] else ""
+    return amount + ("正" if match["sign"] == "⁺" else "负")
+
+
+def _in_equation(match: re.Match[str]) -> str | None:
+    return {"+": "加", "-": "减"}[match["say"]] if "=" in match.string else None
 
 
 def say_number(match: re.Match[str]) -> str:
@@ -45,14 +56,24 @@ RULES: tuple[Rule, ...] = (
         r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
         _offset,
     ),
-    rule(rf"第\s?(?P<say>{NUMBER})(?!\d)", say_number),
+    rule(rf"第\s?(?P<say>{NUMBER})(?!\d|\.\d)", say_number),
     rule(r"(?<=月)\s?(?P<say>\d{1,2})(?=[日号])", say_number),
     rule(rf"(?<![\dA-Za-z.,第])2(?={_TWO_OF})", "两"),
     rule(r"(?<=[了近约满过每这那后有花用需要足达])2(?=年(?![级生制]))", "两"),
     rule(r"(?<![\dA-Za-z.,])2(?=季度|手[车房货]|线城)", "二"),
-    rule(r"(?<![\d-])(?P<say>\d{4}-\d{4})(?=学年|年度|赛季)", _years),
+    rule(r"(?<![\d-])(?P<say>\d{4}[-/](?:\d{4}|\d\d))(?=学年|年度|赛季)", _years),
     rule(r"(?<![\d-])(?P<say>(?:19|20)\d\d)(?=[QH]\d(?!\d))", _years),
     rule(r"(?<=FY)(?P<say>(?:19|20)\d\d)(?!\d)", _years),
     rule(rf"(?<![A-Za-z0-9.-])(?P<say>({NUMBER})\s?[-–—~～]\s?({NUMBER})\s?[%％])", _percents),
     rule(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
+    rule(
+        r"(?<=[万亿元点日月年号时分%％])\s?[-–—~～]\s?(?=[$€£¥￥]?\d|上午|中午|下午|晚上|凌晨)",
+        "到",
+    ),
+    rule(r"(?<=\d)-(?=\d{1,3}大?胜|\d{1,3}(?:完胜|险胜|取胜|落败))", "比"),
+    rule(rf"(?<=[A-Za-z0-9)])(?P<say>(?P<amount>[{RAISED}]?)(?P<sign>[⁺⁻]))(?![{RAISED}])", _charge),
+    rule(r"(?<=[\d(+*/= -][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
+    rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
+    rule(r"(?<=[\w)])\^(?P<power>[A-Za-z])(?![A-Za-z])", lambda match: f"的{match['power']}次方"),
+    rule(r"(?<![\w)\]%％])\+(?=\d+(?:\.\d+)?\s?(?:°|℃|度|%))", "正"),
 )

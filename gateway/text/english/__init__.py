@@ -3,6 +3,7 @@
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
 quantities.py     money, units, percentages
 calendar.py       dates, times, years
+formulas.py       chemistry, algebra, names of models
 identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
 alphabet.py       letters and signs that such models have no token for
@@ -11,7 +12,16 @@ signs.py          ranges, scores, mathematics, and every number that is left
 """
 
 from gateway.text.addresses import address_rules
-from gateway.text.english import abbreviations, alphabet, calendar, identifiers, letters, quantities, signs
+from gateway.text.english import (
+    abbreviations,
+    alphabet,
+    calendar,
+    formulas,
+    identifiers,
+    letters,
+    quantities,
+    signs,
+)
 from gateway.text.english.numbers import cardinal, digits
 
 __all__ = ["RULES", "SPELT", "letters"]
@@ -31,6 +41,7 @@ def _address_number(text: str) -> str:
 RULES = (
     *address_rules(_SIGNS, _address_number),
     *calendar.RULES,
+    *formulas.RULES,
     *identifiers.RULES,
     *quantities.RULES,
     *abbreviations.RULES,

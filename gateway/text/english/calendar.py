@@ -227,6 +227,10 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"(?:(?<=\()|\b[Yy]ear (?:was|is) )(?P<say>{_CENTURIES})(?=\)|[.,;!?]?(?:\s|$))(?!\s\w+s\b)", _year
     ),
+    rule(
+        rf"(?<![\w.,$€£/-])({_CENTURIES})/(\d\d)(?=\s(?:season|academic|school|fiscal|financial|tax|winter)\b)",
+        _short_range,
+    ),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?(\d\d)(?![\w.,-]\w|\w)", _short_range),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?({_CENTURIES})\b(?!,\d|\.\d|\s?[%$€£])", _year_range),
     rule(

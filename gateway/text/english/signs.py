@@ -67,6 +67,12 @@ def _fraction(match: re.Match[str]) -> str | None:
     return spoken.removesuffix("s") if before_unit and bottom != 2 else spoken
 
 
+def _parts_of(match: re.Match[str]) -> str | None:
+    """What ends as an ordinal: "2/3rds", "1/10th"."""
+    top, bottom = int(match[1]), int(match[2])
+    return fraction(top, bottom) if bottom > 1 else None
+
+
 def _out_of(match: re.Match[str]) -> str:
     return f"{number(match[1])} out of {number(match[2])}"
 
@@ -131,6 +137,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:[Rr]ated|[Ss]cored?|[Gg]ot|[Rr]ating(?: of)?)\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
         lambda match: f"{number(match[2])} out of {number(match[3])}",
     ),
+    rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+)(?![\w/])", _out_of),
     rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
     rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$-])", _operate),
@@ -169,6 +176,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),
     rule(r"(?<=\d)(?P<say>\s?[–—]\s?|-)(?=[$€£]?\d)", " to "),
     rule(r"(?<=\d[%‰°])(?P<say>\s?[-–—]\s?)(?=[$€£]?\d)", " to "),
+    rule(r"(?<=\d(?:st|nd|rd|th))\s?[-–—]\s?(?=\d)", " to "),
+    rule(r"(?<=\d[kKmMbB])\s?[-–—]\s?(?=[$€£]\d)", " to "),
     rule(r"(?<=\d[apAP][mM])(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(r"(?<=\d)(?P<say>\s?:\s?)(?=\d)", " to "),
     rule(r"(?<=[A-Za-z])-(?=\d)", " "),

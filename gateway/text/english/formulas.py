@@ -1,0 +1,38 @@
+"""Formulas of chemistry and algebra, and hyphens and plus signs that are no ranges and no sums."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import number
+from gateway.text.marks import FIGURES, RAISED
+from gateway.text.rules import Rule, rule
+
+_SIGNS = {"+": " plus ", "-": " minus ", "⁺": " plus", "⁻": " minus"}
+_KEYS = "Ctrl|Cmd|Command|Control|Alt|Option|Shift|Win|Fn|Meta"
+
+
+def _charge(match: re.Match[str]) -> str:
+    """Of an ion: "Fe³⁺"."""
+    amount = f" {number(match['amount'].translate(FIGURES))}" if match["amount"] else ""
+    return amount + _SIGNS[match["sign"]]
+
+
+def _isotope(match: re.Match[str]) -> str:
+    return f"{number(match['say'].translate(FIGURES))} "
+
+
+def _in_equation(match: re.Match[str]) -> str | None:
+    return _SIGNS[match["say"]] if "=" in match.string else None
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?<=[A-Za-z0-9)])(?P<say>(?P<amount>[{RAISED}]?)(?P<sign>[⁺⁻]))(?![{RAISED}])", _charge),
+    rule(rf"(?<![\w)])(?P<say>[{RAISED}]{{1,3}})(?=[A-Z])", _isotope),
+    rule(r"(?<=[\w)])\^(?P<power>[A-Za-z])(?![A-Za-z])", lambda match: f" to the power of {match['power']}"),
+    rule(r"(?<=[\d(+*/= -][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
+    rule(r"(?<=\b[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
+    rule(rf"(?<=[{RAISED})])(?P<say>[-+])(?=[\w(])", _in_equation),
+    rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
+    rule(rf"\b(?:{_KEYS})(?P<say>\+)(?=\w)", " plus "),
+)
