@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
@@ -95,3 +96,29 @@ def test_a_list_is_asked_for_again_as_far_as_something_goes_on(
         assert asked == [0] * times
         expect(page.locator(rows)).to_have_count(JOBS)
     expect(page.locator(rows).first).to_contain_text("Another name")
+
+
+_OWN_WIDTH = """(select) => {
+  select.style.flex = "none";
+  return select.offsetWidth;
+}"""
+
+
+def test_the_menu_of_a_block_is_as_wide_as_the_chosen_voice_has_it(page: Page, fleet: Server) -> None:
+    """Not as the longest of hundreds of names, for which all would be measured at each opening."""
+    default = (fleet.get_json("/api/voices") or {})["voices"][0]
+    long = [
+        {**default, "id": f"v_{number}", "kind": "custom", "name": "long name " * 9} for number in range(200)
+    ]
+    page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [default, *long]}))
+    block = {"kind": "paragraph", "text": "Once.", "voice": "default"}
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "The Walk", "blocks": [block]})
+    page.goto(f"{fleet.url}/book/{made.raise_for_status().json()['id']}")
+    page.get_by_role("button", name="Voice, pause and takes").click()
+    menu = page.locator(".block-tools .book-voice select")
+    expect(menu.locator("option")).to_have_count(202)  # and the book's own
+    beside_others = menu.evaluate(_OWN_WIDTH)
+    menu.evaluate(
+        "(select) => [...select.options].filter((one) => !one.selected).forEach((one) => one.remove())"
+    )
+    assert menu.evaluate(_OWN_WIDTH) == beside_others
