@@ -1,6 +1,6 @@
 """Fused Triton kernels of the layers, for CUDA; on the CPU they run in Triton's interpreter, for tests.
 
-linear/             products of few rows, in halves of K, and with a few rows besides
+linear/             products of few rows, in halves of K, with a few rows besides, and by tiles
 norms/              norms, with the sum before them, over ranks too
 low_rank/           what adapters add to products
 activation.py       the gate of an MLP

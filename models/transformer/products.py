@@ -13,6 +13,8 @@ from engine.kernels.activation import silu_mul
 from engine.kernels.linear.halved_linear import halved_linear
 from engine.kernels.linear.spare_rows import linear
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
+from engine.kernels.linear.tiled_linear import serves, tiled_linear
+from engine.kernels.linear.tilings import GATED_TILINGS, LINEAR_TILINGS, Tiling, Tilings
 from engine.kernels.low_rank.around import apart, with_low_rank
 from engine.kernels.low_rank.delta import Delta
 from engine.kernels.low_rank.slots import LowRankRows
@@ -97,6 +99,27 @@ def _gated(whole: PartingProduct) -> AddingProduct:
     return run
 
 
+def _tiling(x: Tensor, weight: Tensor, told: Tilings, gated: bool) -> Tiling | None:
+    """The one that is told for these rows, on a device that has it."""
+    outputs, size = len(weight) // (1 + gated), weight.shape[1]
+    tiling = told.get((outputs, size), {}).get(x.numel() // size)
+    return tiling if tiling is not None and serves(x, weight) else None
+
+
+def _linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+    """By tiles of our own where they pay and nothing is added, else by the matrix library."""
+    tiling = _tiling(x, weight, LINEAR_TILINGS, gated=False) if low_rank is None else None
+    return _BY_LIBRARY(x, weight, low_rank) if tiling is None else tiled_linear(x, weight, tiling)
+
+
+def _gated_linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+    """The gate in the product's kernel where that pays and nothing is added before it, else behind it."""
+    tiling = _tiling(x, weight, GATED_TILINGS, gated=True) if low_rank is None else None
+    if tiling is None:
+        return _GATED_BEHIND(x, weight, low_rank)
+    return tiled_linear(x, weight, tiling, gated=True)
+
+
 def _within(product: Callable[..., Tensor], otherwise: AddingProduct, gated: bool = False) -> AddingProduct:
     """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot."""
 
@@ -115,7 +138,8 @@ def _split_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tup
 
 
 _PARTS_APART = _apart(partial_linear, beside=False)
-LINEAR, GATED = _around(linear), _gated(_apart(linear))
+_BY_LIBRARY, _GATED_BEHIND = _around(linear), _gated(_apart(linear))
+LINEAR, GATED = _linear, _gated_linear
 SPLIT = SharedProducts(
     _within(split_linear, _around(split_linear, beside=False)),
     _within(partial(split_linear, gated=True), _gated(_apart(split_linear, beside=False)), gated=True),

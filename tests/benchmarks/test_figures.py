@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from benchmarks.gpu.checkpoints import shape_config
+from benchmarks.gpu.kernels import tiles
 from benchmarks.voice import plot, report
 from engine.kernels.linear import halved_linear
 from engine.kernels.linear.spare_rows import FASTER_ROWS
+from engine.kernels.linear.tilings import GATED_TILINGS, LINEAR_TILINGS
 from engine.kv_cache.pool import bytes_per_block
 from models.voxcpm.config import VoxCPMConfig
 
@@ -330,11 +332,33 @@ def test_spare_rows_are_taken_where_they_were_seen_to_pay() -> None:
         assert row["now_us"] < 1.02 * min(row["own_us"], row["halves_us"]), row
 
 
-def test_the_document_tells_the_steps_with_rows_to_spare() -> None:
-    steps = {row["streams"]: row for row in results("gpu_spare_rows_steps")["steps"]}
+def test_tiles_are_taken_where_they_were_seen_to_pay() -> None:
+    kinds = (
+        ("gated", GATED_TILINGS[4096, 1024], tiles.GATED),
+        ("whole", LINEAR_TILINGS[2560, 1024], tiles.WHOLE),
+    )
+    for row in results("gpu_tiles")["layers"]:
+        for kind, told, tried in kinds:
+            taken, library = row[f"{kind}_taken"], row["library_us"]
+            assert told.get(row["rows"]) == tried.get(taken), row
+            pays = [row[each] < 0.99 * library for name in tried if (each := f"{kind}_{name}_us") in row]
+            assert (row["now_us"] < library) if taken else not any(pays), row
+
+
+@pytest.mark.parametrize(
+    ("file", "first", "without", "with_them"),
+    [
+        ("gpu_spare_rows_steps", "| streams | 32 | 48 |", "without rows to spare", "with them"),
+        ("gpu_tiles_steps", "| streams | 6 | 8 |", "by the library", "by tiles"),
+    ],
+)
+def test_the_document_tells_the_steps_of_many_rows(
+    file: str, first: str, without: str, with_them: str
+) -> None:
+    steps = {row["streams"]: row for row in results(file)["steps"]}
     told = (ROOT / "docs" / "numbers.md").read_text().splitlines()
-    (head,) = [line for line in told if line.startswith("| streams | 32 | 48 |")]
+    (head,) = [line for line in told if line.startswith(first)]
     streams = [int(cell) for cell in head.strip("| ").split(" | ")[1:]]
-    for name, kind in (("without rows to spare", "without_ms"), ("with them", "with_ms")):
+    for name, kind in ((without, "without_ms"), (with_them, "with_ms")):
         cells = [f"{min(steps[count][kind]):.2f} ms" for count in streams]
         assert f"| {name} | {' | '.join(cells)} |" in told

@@ -5,7 +5,7 @@
 For products of VoxCPM2's DiT and the rows of its steps: microseconds of a product of just these rows, of as
 many as `engine.kernels.linear.spare_rows` takes, and of the fastest of up to 104 more. Then microseconds of a
 layer, attention included: without spare rows, in two halves of K without them, and as it is. What comes of it
-for whole steps `benchmarks.gpu.spare_rows` measures.
+for whole steps `benchmarks.gpu.many_rows --without spare_rows` measures.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from engine.kernels.activation import silu
 from engine.kernels.fence import load_before_computing
 from engine.kernels.linear.operands import fragments, load_weights, tile_at
 from engine.kernels.low_rank.within import given_to, lines_of, shrink_item, turns_of_rows, with_given
@@ -62,7 +63,7 @@ def _finish(
     if GATED:
         if added_up is not None:
             up += added_up
-        result = result / (1.0 + tl.exp(-result)) * up
+        result = silu(result) * up
     mask = (rows < num_rows)[None, :] & (outputs < N)[:, None]
     target = out + rows[None, :] * N + outputs[:, None]
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)

@@ -21,7 +21,8 @@ COMMANDS = [
     "gpu.kernels --device cuda:0",
     "gpu.kernels.linear",
     "gpu.kernels.spare_rows",
-    "gpu.spare_rows",
+    "gpu.kernels.tiles",
+    "gpu.many_rows",
     "gpu.kernels.vae",
 ]
 

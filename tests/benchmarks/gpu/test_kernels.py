@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.gpu import spare_rows as steps_with_spare_rows
+from benchmarks.gpu import many_rows
 from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.gpu.kernels import fused as gpu_kernels
+from benchmarks.gpu.kernels import tiles
 from benchmarks.gpu.kernels.spare_rows import none_to_spare
 from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS
+from engine.kernels.linear.tilings import DEEP, GATED_TILINGS, LINEAR_TILINGS
 
 
 @pytest.mark.timeout(300)
@@ -40,11 +42,20 @@ def test_steps_are_taken_with_rows_to_spare_and_without(
         return [1.0, 2.0]
 
     checkpoint, device = make_checkpoint("tiny", tmp_path), torch.device("cpu")
-    assert all(taken > 0 for taken in steps_with_spare_rows.steps_ms(checkpoint, device, (1,)))
-    monkeypatch.setattr(steps_with_spare_rows, "steps_ms", steps_ms)
-    rows = steps_with_spare_rows.compare(checkpoint, device, (1, 2))
+    assert all(taken > 0 for taken in many_rows.steps_ms(checkpoint, device, (1,)))
+    monkeypatch.setattr(many_rows, "steps_ms", steps_ms)
+    rows = many_rows.compare(checkpoint, device, (1, 2), none_to_spare)
     assert rows[1] == {"streams": 2, "without_ms": [2.0, 2.0], "with_ms": [2.0, 2.0]}
     assert seen == [False, True, False, True] and told == (FASTER_ROWS, PAYING_ROWS)
+
+
+def test_products_are_by_the_library_meanwhile_or_by_one_tiling() -> None:
+    before = copy.deepcopy((GATED_TILINGS, LINEAR_TILINGS))
+    with tiles.only(LINEAR_TILINGS, (4096, 1024), 44, DEEP):
+        assert {(4096, 1024): {44: DEEP}} == LINEAR_TILINGS and not GATED_TILINGS
+    with tiles.no_tiles():
+        assert not GATED_TILINGS and not LINEAR_TILINGS
+    assert before == (GATED_TILINGS, LINEAR_TILINGS) and all(before)
 
 
 def test_without_rows_to_spare_two_products_are_in_halves_where_that_paid() -> None:

@@ -8,6 +8,7 @@ interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import triton
@@ -15,6 +16,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels.activation import silu_mul_kernel
+from engine.kernels.linear.tiled_linear import tiled_linear_kernel
+from engine.kernels.linear.tilings import DEEP, SQUARE, WIDE
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
 from engine.kernels.low_rank.delta import NO_DELTA
 from engine.kernels.norms.add_and_norm import add_and_norm_kernel
@@ -36,11 +39,16 @@ FLOW = {
 
 
 def compile_kernel(
-    kernel: Any, constants: dict[str, Any], single: frozenset[str] = frozenset(), num_warps: int = 4
+    kernel: Any,
+    constants: dict[str, Any],
+    single: frozenset[str] = frozenset(),
+    num_warps: int = 4,
+    num_stages: int = 3,
+    types: Mapping[str, str] | None = None,
 ) -> None:
-    """Compiles for bf16 tensors; those named in `single` are fp32."""
+    """Compiles for bf16 tensors; those named in `single` are fp32, others of `types`."""
     constants = {**constants, "PDL": True}
-    types = {"num_rows": "i32", **SCALARS, **TURNS}
+    types = {"num_rows": "i32", **SCALARS, **TURNS, **(types or {})}
 
     def type_of(name: str) -> str:
         if name in constants:
@@ -50,9 +58,8 @@ def compile_kernel(
     names = kernel.arg_names
     values = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
-    code = triton.compile(source, target=HOPPER, options={"launch_pdl": True, "num_warps": num_warps}).asm[
-        "ptx"
-    ]
+    options = {"launch_pdl": True, "num_warps": num_warps, "num_stages": num_stages}
+    code = triton.compile(source, target=HOPPER, options=options).asm["ptx"]
     before, wait, _ = code.partition("griddepcontrol.wait")
     print(kernel.__name__, "waits" if wait else "does not wait", before.count("st.global"), "stores before")
 
@@ -87,6 +94,14 @@ def main() -> None:
         outputs |= {"SPLITS": 4, "BLOCK_N": 64, "BLOCKS": 40}
         for add in (False, True):
             compile_kernel(expand_kernel, {**rows, **outputs, "ADD": add}, hidden)
+    for tiling, gated in ((SQUARE, True), (WIDE, True), (DEEP, False)):
+        tile = {"BLOCK_M": tiling.rows, "BLOCK_N": tiling.outputs, "BLOCK_K": tiling.inputs, "GATED": gated}
+        of_weight = f"{'2, ' if gated else ''}{tiling.outputs}, {tiling.inputs}"
+        blocks = {"x": f"{tiling.rows}, {tiling.inputs}", "weight": of_weight}
+        blocks["out"] = f"{tiling.rows}, {tiling.outputs}"
+        types = {name: f"tensordesc<bf16[{block}]>" for name, block in blocks.items()}
+        options = {"num_warps": tiling.warps, "num_stages": tiling.stages, "types": types}
+        compile_kernel(tiled_linear_kernel, {"SIZE": 1024, "OUTPUTS": 4096, **tile}, **options)
     single = frozenset({"x", "out", "cfg_values"})
     last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
     compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)

@@ -1,8 +1,10 @@
-"""Steps with rows to spare for the matrix library, and without (`engine.kernels.linear.spare_rows`).
+"""Steps with and without what products of many rows do to be fast.
 
-    python -m benchmarks.gpu.spare_rows [--shape voxcpm2] [--json FILE]
-    python -m benchmarks.gpu.spare_rows --shape tiny --device cpu --streams 1 2       does it work
+    python -m benchmarks.gpu.many_rows [--without tiles] [--shape voxcpm2] [--json FILE]
+    python -m benchmarks.gpu.many_rows --shape tiny --device cpu --streams 1 2       does it work
 
+Without `spare_rows`: no rows to spare for the matrix library (`engine.kernels.linear.spare_rows`).
+Without `tiles`: all by the library, and gates behind their products (`engine.kernels.linear.tiled_linear`).
 An engine without and one with them follow each other, twice. Prints the median milliseconds of a step.
 """
 
@@ -12,8 +14,8 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,14 @@ import torch
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.spare_rows import none_to_spare
+from benchmarks.gpu.kernels.tiles import no_tiles
 from benchmarks.shared.adapter_work import step_seconds
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 
 STREAMS = (24, 28, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128)
 TURNS = 2
+WITHOUT = {"spare_rows": none_to_spare, "tiles": no_tiles}
 
 
 def steps_ms(checkpoint: Path, device: torch.device, streams: Sequence[int]) -> list[float]:
@@ -49,11 +53,16 @@ def steps_ms(checkpoint: Path, device: torch.device, streams: Sequence[int]) -> 
     return found
 
 
-def compare(checkpoint: Path, device: torch.device, streams: Sequence[int]) -> list[dict[str, Any]]:
+def compare(
+    checkpoint: Path,
+    device: torch.device,
+    streams: Sequence[int],
+    without: Callable[[], AbstractContextManager[None]],
+) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"streams": count, "without_ms": [], "with_ms": []} for count in streams]
     for _ in range(TURNS):
         for kind in ("without", "with"):
-            with none_to_spare() if kind == "without" else nullcontext():
+            with without() if kind == "without" else nullcontext():
                 taken = steps_ms(checkpoint, device, streams)
             for row, milliseconds in zip(rows, taken, strict=True):
                 row[f"{kind}_ms"].append(milliseconds)
@@ -63,6 +72,7 @@ def compare(checkpoint: Path, device: torch.device, streams: Sequence[int]) -> l
 def main() -> None:
     """Print and keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--without", choices=sorted(WITHOUT), default="tiles")
     parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
@@ -70,9 +80,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     device = device_of(chosen.device)
-    rows = compare(make_checkpoint(chosen.shape, chosen.directory), device, chosen.streams)
+    checkpoint = make_checkpoint(chosen.shape, chosen.directory)
+    rows = compare(checkpoint, device, chosen.streams, WITHOUT[chosen.without])
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    found = {"shape": chosen.shape, "device": name, "torch": torch.__version__, "steps": rows}
+    found = {"without": chosen.without, "shape": chosen.shape, "device": name, "torch": torch.__version__}
+    found |= {"steps": rows}
     print(json.dumps(found))
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1) + "\n")
