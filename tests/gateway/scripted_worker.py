@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame as WireFrame
+from websockets.frames import Opcode
 from websockets.http11 import Request, Response
 
 from models.speech import SpeechRequest
@@ -185,6 +187,14 @@ class ScriptedWorker:
             await self._beat_until_closed(socket, frame, itertools.cycle((5, 4)))
         elif fault == "lost":
             await self._beat_until_closed(socket, frame, itertools.count(5))
+        elif fault == "flood":
+            for step in itertools.count(5):
+                beat = WireFrame(Opcode.BINARY, encode_frame(beat_before(frame, step)))
+                socket.transport.write(beat.serialize(mask=False))
+                if step % 100 == 0:
+                    await asyncio.sleep(0)
+                    if socket.transport.is_closing():
+                        return
         elif fault == "unasked pause":
             rests = Paused(request_id=frame.request_id, attempt=frame.attempt)
             await socket.send(rests.model_dump_json())

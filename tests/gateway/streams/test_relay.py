@@ -45,6 +45,7 @@ FAULTS = (
     "no numbers",
     "backwards",
     "unasked pause",
+    "flood",
     "words",
 )
 
