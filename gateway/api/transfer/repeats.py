@@ -33,8 +33,8 @@ KeyDep = Annotated[
 
 
 def asked_for(key: str | None, owner: str, order: BaseModel) -> Asked:
-    """Of a body in JSON: how that is spelt does not matter."""
-    return Asked.of(key, owner, order.model_dump_json()) if key is not None else NOT_ASKED
+    """Of a body in JSON: how that is spelt does not matter, nor what fields another version has beside it."""
+    return Asked.of(key, owner, order.model_dump_json(exclude_unset=True)) if key is not None else NOT_ASKED
 
 
 async def asked_with(key: str | None, owner: str, fields: Mapping[str, str], file: int) -> Asked:

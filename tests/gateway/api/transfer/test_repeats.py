@@ -10,7 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
+from gateway.api.transfer.repeats import asked_for
 from tests.gateway.audio_files import RATE, speech, wav
 from tests.gateway.jobs.stage import Service, reading_worker, running
 from tests.gateway.processes import check_error
@@ -116,6 +118,16 @@ async def test_with_what_was_made_its_key_is_forgotten(tmp_path: Path, kind: Kin
         made = id_of(await kind.ask(http))
         assert (await http.delete(f"{kind.path}/{made}")).is_success
         assert id_of(await kind.ask(http, **kind.other)) != made
+
+
+def test_a_request_that_is_repeated_at_a_newer_gateway_is_the_same() -> None:
+    class Order(BaseModel):
+        text: str
+
+    class NewerOrder(Order):
+        speed: float = 1.0
+
+    assert asked_for("a key", "ann", Order(text="Hi.")) == asked_for("a key", "ann", NewerOrder(text="Hi."))
 
 
 async def test_who_has_no_room_for_more_gets_what_there_is(tmp_path: Path) -> None:
