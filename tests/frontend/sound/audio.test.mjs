@@ -29,6 +29,25 @@ describe("Clip", () => {
   });
 });
 
+describe("a clip that forgets", () => {
+  test("lets go of whole chunks, and reads on behind them", () => {
+    const clip = new Clip();
+    for (const chunk of [[1, 2], [3, 4], [5, 6]]) clip.append(Float32Array.from(chunk));
+    const output = new Float32Array(2);
+    clip.read(4, output, 2);
+    clip.forget(3);
+    assert.deepEqual([clip.first, clip.length], [2, 6]);
+    clip.read(3, output, 2);
+    assert.deepEqual([...output], [4, 5]);
+    assert.throws(() => clip.read(1, output, 1), RangeError);
+    clip.forget(6);
+    assert.deepEqual([clip.first, clip.length], [6, 6]);
+    clip.append(Float32Array.of(7));
+    clip.read(6, output, 1);
+    assert.equal(output[0], 7);
+  });
+});
+
 describe("PCM", () => {
   const bytes = (...values) => Uint8Array.from(values).buffer;
 

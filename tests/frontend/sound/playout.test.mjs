@@ -270,6 +270,26 @@ describe("a live session", () => {
     assert.equal(playout.snapshot().underruns, 0);
   });
 
+  test("what was heard is forgotten but for a second, and nothing else changes", () => {
+    const [kept, forgetful] = [true, false].map((keeps) => {
+      const playout = new Playout({ sampleRate: RATE, keeps });
+      const output = [];
+      for (let second = 0; second < 5; second += 1) {
+        playout.push(ramp(second * RATE, RATE));
+        if (second === 3) playout.setRate(1.5);
+        output.push(...play(playout, RATE / 2));
+      }
+      const snapshot = playout.snapshot();
+      playout.seek(0);
+      play(playout, BLOCK); // it fades
+      return { output, snapshot, first: playout.snapshot().position, after: play(playout, RATE / 2) };
+    });
+    assert.deepEqual([forgetful.output, forgetful.snapshot], [kept.output, kept.snapshot]);
+    assert.equal(kept.first, 0);
+    assert.equal(forgetful.first, RATE);
+    assert.ok(forgetful.after.some((sample) => sample > 0), "and goes on from what is left");
+  });
+
   test("waiting for text is no underrun, running dry is", () => {
     const playout = new Playout({ sampleRate: RATE });
     playout.push(ones(RATE / 2));

@@ -2,7 +2,7 @@
  * A clip that grows while it is being made: a list of sample chunks, read as if it were one array.
  *
  * Chunks are kept as they came, so appending never copies what is already there: the audio thread
- * appends and reads without a pause, however long the clip gets.
+ * appends and reads without a pause, however long the clip gets. What is not needed any more can be forgotten.
  *
  *   const clip = new Clip();
  *   clip.append(new Float32Array([0.1, 0.2]));
@@ -17,6 +17,11 @@ export class Clip {
   /** Samples in the clip so far. */
   length = 0;
 
+  /** The first sample that can be read. */
+  get first() {
+    return this.#starts[0] ?? this.length;
+  }
+
   /** @param {Float32Array} samples kept by reference */
   append(samples) {
     if (samples.length === 0) return;
@@ -25,12 +30,23 @@ export class Clip {
     this.length += samples.length;
   }
 
+  /** Lets go of chunks that end before a position. */
+  forget(position) {
+    const end = (index) => this.#starts[index] + this.#chunks[index].length;
+    let count = 0;
+    while (count < this.#chunks.length && end(count) <= position) count += 1;
+    if (count === 0) return;
+    this.#chunks.splice(0, count);
+    this.#starts.splice(0, count);
+    this.#cursor = Math.max(0, this.#cursor - count);
+  }
+
   /**
    * Copies samples [position, position + count) to the front of output.
    * @throws {RangeError} when the clip does not hold them
    */
   read(position, output, count) {
-    if (position < 0 || position + count > this.length) {
+    if (position < this.first || position + count > this.length) {
       throw new RangeError(`samples ${position}..${position + count} of ${this.length}`);
     }
     let filled = 0;

@@ -1,8 +1,8 @@
 /**
  * A player of one utterance at a time, on an AudioContext at the server's rate.
  *
- * Everything that arrives is kept, so the clip can be paused, sought and heard again while it
- * streams and after. Call prepare() inside a click: browsers start audio only then.
+ * Unless it is told otherwise, everything that arrives is kept, so the clip can be paused, sought and heard again while
+ * it streams and after. Call prepare() inside a click: browsers start audio only then.
  *
  * Event "report" carries a Playout snapshot: {state, position, playedSamples, bufferedSamples,
  * receivedSamples, underruns, prerollSeconds, rate}.
@@ -44,11 +44,14 @@ export class Player extends EventTarget {
     await this.#context.setSinkId(this.#device).catch(() => (this.#device = ""));
   }
 
-  /** Starts a new, empty utterance. @throws when the browser can not open the device */
-  async begin(sampleRate, prerollSeconds) {
+  /**
+   * Starts a new, empty utterance. @throws when the browser can not open the device
+   * @param {boolean} [options.keeps] whether it can be heard again; else what was heard is forgotten
+   */
+  async begin(sampleRate, prerollSeconds, { keeps = true } = {}) {
     this.stop();
     await this.prepare(sampleRate);
-    const output = openOutput(this.#context, { prerollSeconds }, (detail) => {
+    const output = openOutput(this.#context, { prerollSeconds, keeps }, (detail) => {
       if (output === this.#output) this.dispatchEvent(new CustomEvent("report", { detail }));
     });
     this.#output = output;

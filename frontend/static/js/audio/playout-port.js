@@ -15,7 +15,7 @@ export class PlayoutPort {
   #sinceReport = 0;
   #reported = { state: null };
 
-  /** @param {{sampleRate: number, prerollSeconds?: number}} options @param {(snapshot: object) => void} post */
+  /** @param {{sampleRate: number, prerollSeconds?: number, keeps?: boolean}} options @param {(snapshot: object) => void} post */
   constructor(options, post) {
     this.#playout = new Playout(options);
     this.#post = post;

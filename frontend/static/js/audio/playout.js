@@ -9,6 +9,7 @@
  *   - When audio runs out before the clip is complete, the last 5 ms fade to zero, the pre-roll
  *     doubles (to 500 ms at most) and is waited for again. Nothing is ever dropped.
  *   - Pause, stop and seek fade 5 ms as well, so none of them clicks.
+ *   - Where nothing is to be heard again, only the last second of what was heard is kept.
  *   - At another speed than 1 the pitch stays (`Stretch`); positions count samples of the clip.
  *
  * States: buffering -> playing -> ended, with paused and stopped on the side.
@@ -20,9 +21,11 @@ export const PREROLL_SECONDS = 0.08;
 export const PREROLL_LIMIT_SECONDS = 0.5;
 export const FADE_SECONDS = 0.005;
 export const RATE_LIMITS = [0.5, 2];
+const KEPT_BEHIND_SECONDS = 1;
 
 export class Playout {
   #clip = new Clip();
+  #keeps;
   #state = "buffering";
   #position = 0;
   #furthest = 0;
@@ -39,9 +42,10 @@ export class Playout {
   #stretch;
   #stretching = false;
 
-  /** @param {{sampleRate: number, prerollSeconds?: number}} options */
-  constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS }) {
+  /** @param {{sampleRate: number, prerollSeconds?: number, keeps?: boolean}} options `keeps`: the clip can be heard again */
+  constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS, keeps = true }) {
     this.sampleRate = sampleRate;
+    this.#keeps = keeps;
     this.#fadeSamples = Math.round(FADE_SECONDS * sampleRate);
     this.#level = this.#fadeSamples;
     this.#stretch = new Stretch(this.#clip, sampleRate);
@@ -92,7 +96,7 @@ export class Playout {
   /** Plays on after a pause; plays again from the start after the end. */
   play() {
     if (this.#afterFade) this.#settle();
-    if (this.#state === "ended") this.#jump(0);
+    if (this.#state === "ended") this.#jump(this.#clip.first);
     if (this.#state === "paused") this.#state = "buffering";
   }
 
@@ -104,7 +108,7 @@ export class Playout {
 
   /** Moves the play head within what has arrived. */
   seek(position) {
-    const target = Math.max(0, Math.min(Math.round(position), this.#clip.length));
+    const target = Math.max(this.#clip.first, Math.min(Math.round(position), this.#clip.length));
     if (this.#state === "playing") {
       this.#fadeThen(() => {
         this.#jump(target);
@@ -129,6 +133,7 @@ export class Playout {
     const count = Math.min(available, output.length);
     const heard = this.#read(output, count, available);
     this.#furthest = Math.max(this.#furthest, this.#position);
+    if (!this.#keeps) this.#clip.forget(this.#position - KEPT_BEHIND_SECONDS * this.sampleRate);
     if (this.#afterFade && (this.#level === 0 || heard < output.length)) {
       output.fill(0, heard);
       this.#settle();

@@ -82,7 +82,7 @@ export class Stretch {
 
   /** Samples of the clip from a place on; what it does not hold is silence. */
   #copy(from, into) {
-    const start = Math.max(0, Math.round(from));
+    const start = Math.max(this.#clip.first, Math.round(from));
     const skipped = Math.min(into.length, start - Math.round(from));
     const count = Math.max(0, Math.min(into.length - skipped, this.#clip.length - start));
     into.fill(0);
