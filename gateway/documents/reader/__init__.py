@@ -6,6 +6,7 @@ character_sets.py   which encoding a text has; writings.py  how often letters ar
 plain_text.py    bytes to characters; paragraphs of plain text
 markdown_text.py, web_page.py, epub_book.py, word_file.py, pdf_file.py   a format each
 subtitles.py     what is said in SRT and WebVTT
+pdf_columns.py   two columns that were written row by row
 pdf_lines.py     lines of a page to paragraphs
 markers.py       numbers of HTML's and Markdown's lists
 word_numbers.py  numbers that Word counts, of lists and headings

@@ -9,6 +9,7 @@ from operator import itemgetter
 
 import pypdfium2
 import pypdfium2.raw as pdfium
+from pdf_columns import in_columns
 from pdf_lines import LINE_HYPHENS, Line, Passage, passages
 from refusal import Refusal
 from text import Text, cleaned, raised
@@ -20,6 +21,8 @@ _MOST_ENTRIES = 2_000
 _HIGH = frozenset("0123456789,-–−[]")
 _SMALL, _LIFTED = 0.85, 0.15
 """Of what stands above a line: at most so large and at least so high, in sizes of the line's font."""
+_FAR = 1.2
+"""Of a gap between two parts of a line, in sizes of its font."""
 _Piece = tuple[str, bool]
 """A character, and whether it stands above the line."""
 _EMPTY = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n" \
@@ -42,7 +45,7 @@ def read_pdf(content: bytes, text: Text) -> None:
     text.say(pdf.get_metadata_value("Title"), pdf.get_metadata_value("Author"))
     pages, left = [], text.most_characters
     for number in range(len(pdf)):
-        pages.append(list(_lines(pdf, number)))
+        pages.append(in_columns(list(_lines(pdf, number))))
         left -= sum(len(line.text) for line in pages[-1])
         if left < 0:
             raise Refusal("document_too_long")
@@ -68,27 +71,48 @@ def _lines(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[Line]:
     except pypdfium2.PdfiumError:
         return
     try:
-        line: list[_Piece] = []
-        first = last = level = 0
-        for index in range(characters.count_chars()):
-            character = chr(pdfium.FPDFText_GetUnicode(characters, index))
-            if character not in "\r\n" and (line or not character.isspace()):
-                first = first if line else index
-                last = last if character.isspace() else index
-                high = bool(line) and character in _HIGH and _is_high(characters, level, index)
-                level = level if high or character.isspace() else index
-                line.append((character, high))
-            if line and character in ("\r", "\n", *LINE_HYPHENS):
-                yield _line(characters, number, line, first, last)
-                line = []
-        if line:
-            yield _line(characters, number, line, first, last)
+        yield from _split(characters, number)
     finally:
         characters.close()
         page.close()
 
 
-def _line(characters: pypdfium2.PdfTextPage, page: int, pieces: list[_Piece], first: int, last: int) -> Line:
+def _split(characters: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
+    """The lines, and the parts of those that have a wide gap."""
+    line: list[_Piece] = []
+    first = last = level = 0
+    beside = False
+    for index in range(characters.count_chars()):
+        character = chr(pdfium.FPDFText_GetUnicode(characters, index))
+        is_space = character.isspace()
+        if line and not is_space and line[-1][0].isspace() and _is_far(characters, last, index):
+            yield _line(characters, number, line, (first, last), beside)
+            line, beside = [], True
+        if character not in "\r\n" and (line or not is_space):
+            first = first if line else index
+            last = last if is_space else index
+            high = bool(line) and character in _HIGH and _is_high(characters, level, index)
+            level = level if high or is_space else index
+            line.append((character, high))
+        if character in ("\r", "\n", *LINE_HYPHENS):
+            if line:
+                yield _line(characters, number, line, (first, last), beside)
+            line, beside = [], False
+    if line:
+        yield _line(characters, number, line, (first, last), beside)
+
+
+def _is_far(characters: pypdfium2.PdfTextPage, last: int, index: int) -> bool:
+    """Whether there is room for several spaces between two characters."""
+    left = characters.get_charbox(last)[2]
+    size = pdfium.FPDFText_GetFontSize(characters, last)
+    return _origin(characters, index)[0] - left > _FAR * size
+
+
+def _line(
+    characters: pypdfium2.PdfTextPage, page: int, pieces: list[_Piece], ends: tuple[int, int], beside: bool
+) -> Line:
+    first, last = ends
     left, baseline = _origin(characters, first)
     _, _, right, _ = characters.get_charbox(last)
     size = pdfium.FPDFText_GetFontSize(characters, first)
@@ -97,7 +121,7 @@ def _line(characters: pypdfium2.PdfTextPage, page: int, pieces: list[_Piece], fi
         said = "".join(character for character, _ in run)
         whole += raised(whole, said) if high else said
     whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return Line(whole.rstrip(), page, left, right, baseline, size)
+    return Line(whole.rstrip(), page, left, right, baseline, size, beside)
 
 
 def _is_high(characters: pypdfium2.PdfTextPage, level: int, index: int) -> bool:

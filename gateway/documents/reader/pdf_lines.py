@@ -32,8 +32,8 @@ _SOFT_HYPHEN = "\u00ad"
 _HYPHENATED = re.compile(r"[^\W\d_]{2}-$")
 """A word's first part; "X-" and "1914-" are none."""
 _WORD = r"[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){0,4}"
-_LONGEST_WORD, _SMALL_WORD = 160, 3
-"""Characters; small ones stand within a compound: "state-of-the-art"."""
+_SMALL_WORD = 3
+"""Characters of what stands within a compound: "state-of-the-art"."""
 _WORDS, _LAST_WORD = re.compile(_WORD), re.compile(rf"({_WORD})-$")
 
 
@@ -47,6 +47,8 @@ class Line:
     right: float
     baseline: float
     size: float
+    beside: bool = False
+    """Whether it stands in one row with the line before, far from its end."""
 
 
 @dataclass(frozen=True)
@@ -115,23 +117,26 @@ def _parts(before: Line, line: Line, page: _Geometry, levels: dict[float, int]) 
 
 
 def _passage(lines: list[Line], levels: dict[float, int], words: set[str]) -> Passage:
-    text = ""
+    parts = [""]  # a line each, so that a long paragraph takes no square of its length
     for line in lines:
-        ended = text.endswith(LINE_HYPHENS)
-        text = f"{text[:-1]}-" if ended else text
-        if text.endswith(_SOFT_HYPHEN) or (_HYPHENATED.search(text) and line.text[:1].islower()):
-            text = (text if _is_compound(text, line.text, words) else text[:-1]) + line.text
-        elif ended or (_RANGE.search(text) and line.text[:1].isdecimal()):
-            text += line.text
+        before = parts[-1]
+        ended = before.endswith(LINE_HYPHENS)
+        before = f"{before[:-1]}-" if ended else before
+        if before.endswith(_SOFT_HYPHEN) or (_HYPHENATED.search(before) and line.text[:1].islower()):
+            before = before if _is_compound(before, line.text, words) else before[:-1]
+            parts[-1:] = before, line.text
+        elif ended or (_RANGE.search(before) and line.text[:1].isdecimal()):
+            parts[-1:] = before, line.text
         else:
-            text = joined([text, line.text])
+            parts.append(joined([before[-1:], line.text])[len(before[-1:]) :])
+    text = "".join(parts)
     level = levels.get(round(lines[0].size, 1), 0) if len(text) <= _LONGEST_HEADING else 0
     return Passage(text, lines[0].page, level)
 
 
 def _is_compound(text: str, next_line: str, words: set[str]) -> bool:
     """Whether the hyphen between two lines is one of the word itself, as those of the document tell."""
-    first, last = _LAST_WORD.search(text[-_LONGEST_WORD:].casefold()), _WORDS.match(next_line.casefold())
+    first, last = _LAST_WORD.search(text.casefold()), _WORDS.match(next_line.casefold())
     if first is None or last is None:
         return False
     *_, tail = first[1].split("-")

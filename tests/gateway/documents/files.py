@@ -93,8 +93,8 @@ def unzipped(content: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def pdf(*pages: Sequence[tuple[str, int, int]], trailer: str = "") -> bytes:
-    """Each page's lines: text, size of the font, height above the page's lower edge."""
+def pdf(*pages: Sequence[tuple[str, int, int] | tuple[str, int, int, int]], trailer: str = "") -> bytes:
+    """Each page's lines: text, size of the font, height above the lower edge, and from the left one."""
     kids = " ".join(f"{10 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
         "1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj",
@@ -102,7 +102,10 @@ def pdf(*pages: Sequence[tuple[str, int, int]], trailer: str = "") -> bytes:
         "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj",
     ]
     for number, lines in enumerate(pages):
-        drawn = "".join(f"BT /F {size} Tf 50 {height} Td ({text}) Tj ET\n" for text, size, height in lines)
+        drawn = "".join(
+            f"BT /F {size} Tf {left[0] if left else 50} {height} Td ({text}) Tj ET\n"
+            for text, size, height, *left in lines
+        )
         objects.append(
             f"{10 + 2 * number} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]"
             f"/Contents {11 + 2 * number} 0 R/Resources<</Font<</F 3 0 R>>>>>>endobj"

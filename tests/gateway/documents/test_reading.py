@@ -321,6 +321,44 @@ async def test_a_compound_that_a_line_end_parts_keeps_its_hyphen(path: Path) -> 
     assert await marked(pdf(page), path) == [f"{said} walking. She is standing."]
 
 
+LEFT = (
+    "The quick brown fox jumps over|the lazy dog and runs away into|the deep dark forest where he|lives with"
+)
+RIGHT = (
+    "On the other side of the river|there is a town with many people|who never go into the forest at|night."
+)
+
+
+def in_rows(left: str, right: str) -> list[tuple[str, int, int, int]]:
+    """Lines beside each other, as they are written row by row."""
+    pairs = zip(left.split("|"), right.split("|"), strict=True)
+    return [
+        (line, 10, 700 - 12 * row, column)
+        for row, pair in enumerate(pairs)
+        for line, column in zip(pair, (50, 320), strict=True)
+    ]
+
+
+async def test_columns_that_were_written_row_by_row_are_read_one_after_the_other(path: Path) -> None:
+    title = ("A title over both of the columns, which is a long one here.", 10, 730, 60)
+    said = [title[0], *(column.replace("|", " ") for column in (f"{LEFT} his friends.", RIGHT))]
+    assert await marked(pdf([title, *in_rows(f"{LEFT} his friends.", RIGHT)]), path) == said
+
+
+async def test_a_long_paragraph_takes_no_square_of_its_length(path: Path) -> None:
+    """A minute of processor time, else, which is more than a reader has."""
+    lines = [(f"{'They walked on and on, ' * 3}and", 10, 780 - 14 * number) for number in range(50)]
+    document = await read(pdf(*[lines] * 160), path, 10**6)
+    assert len(document.blocks) == 1
+    assert document.blocks[0].text.count("walked") > 3 * 40 * 160
+
+
+async def test_rows_of_a_table_and_wide_spaces_stay_as_they_are(path: Path) -> None:
+    cells = in_rows("Ann|Bob|Charlotte|Dan|Eve.", "It rained.|5|They walked home.|9|A.")
+    (text,) = await marked(pdf(cells), path)
+    assert text == "Ann It rained. Bob 5 Charlotte They walked home. Dan 9 Eve. A."
+
+
 async def test_hyphens_that_no_line_end_made_stay(path: Path) -> None:
     lines = ["Jean-", "Paul of 1914-", "1918 had an X-", "ray and Covid-", "19 and was self-", "assured."]
     page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines)]
