@@ -108,6 +108,8 @@ ENGLISH = {
     " U T C plus two",
     "Meet at UTC-5, GMT+5:30, 8:00-09:00": "Meet at UTC minus five, GMT plus five thirty, eight o'clock to"
     " nine o'clock",
+    "At 14:30+02:00, 3:20+1:10, 120 bpm": "At fourteen thirty, U T C plus two, three twenty plus one ten,"
+    " one hundred twenty beats per minute",
     "Version 1.10 and versions 2.0.12": "Version one point ten and versions two point zero point twelve",
     "Light has 3×10^8 m/s, atoms 10⁻⁹ m": "Light has three times ten to the power of eight meters per second,"
     " atoms ten to the power of minus nine meters",

@@ -209,6 +209,10 @@ RULES: tuple[Rule, ...] = (
         r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+−-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
         _offset,
     ),
+    rule(
+        r"(?<![\w:.])\d?\d:\d\d(?::\d\d)?(?P<say>(?P<sign>\+)(?P<hours>[01]\d):?(?P<minutes>[0-5]\d))(?![\d:])",
+        _offset,
+    ),
     rule(r"©\s?(?P<y>(?:19|20)\d\d)\b", lambda match: f"copyright {year(int(match['y']))}"),
     rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
     rule(
