@@ -11,4 +11,6 @@ bounds.py         which numbers a field may hold
 download.py       checkpoints from a hub
 revision.py       what tells checkpoints apart
 keyed_random.py   random numbers by seed and position alone
+encodable.py      text that no tokenizer can take is refused
+whole_files.py    files that are written whole or not at all
 """

@@ -16,6 +16,7 @@ from worker.settings import WorkerSettings
 ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "tests/security/README.md"]
+PACKAGES = ["engine", "gateway", "models", "sockets", "telemetry", "voxfleet", "worker"]
 DOCUMENTS += sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(
@@ -42,6 +43,23 @@ def test_every_path_a_document_names_exists(document: str) -> None:
 def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
     path = ROOT / document
     assert [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_lists_its_files(package: str) -> None:
+    unlisted = []
+    for room in (ROOT / package).rglob("__init__.py"):
+        inside = [path.stem for path in room.parent.glob("*.py") if path != room]
+        inside += [path.parent.name for path in room.parent.glob("*/__init__.py")]
+        listed = set(re.findall(r"\w+", room.read_text()))
+        # Those of the gateway itself stand in ARCHITECTURE.md.
+        rooms = (ROOT / "ARCHITECTURE.md").read_text() if room.parent == ROOT / "gateway" else ""
+        unlisted += [
+            str(room.parent.relative_to(ROOT) / name)
+            for name in inside
+            if name not in listed and f"`gateway/{name}/`" not in rooms
+        ]
+    assert unlisted == []
 
 
 def test_every_command_and_every_option_of_servers_is_in_the_table_of_commands() -> None:

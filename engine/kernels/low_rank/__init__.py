@@ -1,2 +1,7 @@
-"""Low-rank additions to products: within their kernels (`within`), or by two around them (`around`), of which
-`row_attention` may take the place of the first."""
+"""Low-rank additions to products: what adapters add.
+
+slots.py           where the matrices of adapters lie, and which row has which
+within.py          added within the kernel of the product
+around.py          added by two kernels around it (around_kernels.py); `row_attention` may be the first
+delta.py           made apart, and added by the kernel behind the product
+"""

@@ -5,4 +5,5 @@ connection.py     work that ends when its HTTP client leaves
 upload.py         an uploaded file: by whom, how large, how slow
 file_response.py  a file of which parts may be asked for
 word_files.py     times of words as a file
+repeats.py        the key by which a client repeats a request
 """
