@@ -1,5 +1,6 @@
 """The transformer that all families are made of, in the form that suits each device.
 
 stack.py: its definition, for any device. packed.py: for inference on a CPU. fused.py: for inference on CUDA.
-overlapped.py: many rows of that over several ranks. products.py: its products. adapted.py: what an adapter adds to a stack.
+overlapped.py: many rows of that over several ranks.
+products.py: its products. adapted.py: what an adapter adds to a stack.
 """
