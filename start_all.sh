@@ -69,6 +69,17 @@ fingerprint() { cat pyproject.toml locks/*.txt | cksum | tr -d ' '; }
 # A folder that was moved or copied has programs that start what is, or was, in the old place.
 is_of_this_folder() { head -n 3 $VENV/bin/voxfleet | grep -qF "$(pwd -P)/$VENV/bin/"; }
 
+# Installing into a link to another folder's environment would have that folder's programs run the code of this one.
+check_link() {
+    local owner
+    if [ ! -L $VENV ] || [ ! -f $VENV/bin/voxfleet ] || is_of_this_folder; then return; fi
+    owner=$(head -n 3 $VENV/bin/voxfleet | grep -oE -m 1 "/[^ ]*/$VENV/bin/python" || true)
+    if [ -n "$owner" ] && [ -x "$owner" ]; then
+        fail "$PWD/$VENV is a link to the environment of ${owner%/"$VENV"/*}, which would run the code of this
+  folder after an installation: remove the link and run this again."
+    fi
+}
+
 check_extras() {
     local wanted known
     known=$(sed -n '/^\[project.optional-dep/,/^\[project.scripts/s/^\([a-z]*\) = \[.*/\1/p' pyproject.toml)
@@ -105,6 +116,7 @@ fi
 VOXFLEET_EXTRAS=${VOXFLEET_EXTRAS:-}
 
 check_extras
+check_link
 make_venv
 if is_installed; then
     say "Installed already (pyproject.toml and the lock files are unchanged)"

@@ -59,6 +59,29 @@ def run(checkout: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
+def test_a_link_to_the_environment_of_another_folder_is_left_alone(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for checkout in (first, second):
+        checkout.mkdir()
+        copy_root(checkout)
+    fake_venv(first)
+    before = (first / ".venv/bin/voxfleet").read_text(encoding="utf-8")
+    (second / ".venv").symlink_to(first / ".venv")
+    result = run(second)
+    assert result.returncode == 1
+    assert f"{second}/.venv is a link to the environment of {first}" in result.stderr
+    assert "Installing" not in result.stdout
+    assert (first / ".venv/bin/voxfleet").read_text(encoding="utf-8") == before
+
+
+def test_an_environment_may_be_a_link_to_another_disk(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    fake_venv(checkout)
+    elsewhere = tmp_path_factory.mktemp("disk") / "venv"
+    (checkout / ".venv").rename(elsewhere)
+    (checkout / ".venv").symlink_to(elsewhere)
+    assert "voxfleet serve" in run(checkout).stdout
+
+
 def test_an_old_python_is_refused_with_advice(checkout: Path) -> None:
     program(checkout / "bin/oldpython", "exit 1")
     result = run(checkout, VOXFLEET_PYTHON=str(checkout / "bin/oldpython"))
