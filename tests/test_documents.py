@@ -62,6 +62,13 @@ def test_every_room_lists_its_files(package: str) -> None:
     assert unlisted == []
 
 
+def test_extras_are_installed_by_a_command_that_finds_them() -> None:
+    """No package index has VoxFleet, so none of `pip install 'voxfleet[...]'`."""
+    texts = [ROOT / document for document in DOCUMENTS if document != "CHANGELOG.md"]
+    texts += [path for package in (*PACKAGES, "benchmarks") for path in (ROOT / package).rglob("*.py")]
+    assert [text.name for text in texts if re.search(r"\bvoxfleet\[\w", text.read_text())] == []
+
+
 def test_every_command_and_every_option_of_servers_is_in_the_table_of_commands() -> None:
     table = (ROOT / "docs" / "operating.md").read_text().partition("\n## Watching")[0]
     commands = get_command(app).commands

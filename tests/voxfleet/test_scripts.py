@@ -74,7 +74,9 @@ def test_a_link_to_the_environment_of_another_folder_is_left_alone(tmp_path: Pat
     assert (first / ".venv/bin/voxfleet").read_text(encoding="utf-8") == before
 
 
-def test_an_environment_may_be_a_link_to_another_disk(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_environment_may_be_a_link_to_another_disk(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     fake_venv(checkout)
     elsewhere = tmp_path_factory.mktemp("disk") / "venv"
     (checkout / ".venv").rename(elsewhere)

@@ -74,7 +74,7 @@ def test_an_aligner_is_found_by_its_setting(tmp_path: Path, monkeypatch: pytest.
 def test_without_the_extra_word_times_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.timing.whisper.find_spec", lambda name: None)
     finding = doctor.check_aligner("auto")
-    assert finding.verdict is Verdict.OK and "voxfleet[align]" in finding.detail
+    assert finding.verdict is Verdict.OK and "VOXFLEET_EXTRAS=align" in finding.detail
     assert doctor.check_aligner("some/model").verdict is Verdict.FAIL
 
 

@@ -32,4 +32,5 @@ class RaySection(StrictSection):
 def need_ray() -> None:
     """Raises SettingsError where Ray is not installed."""
     if find_spec("ray") is None:
-        raise SettingsError("place: ray needs the extra `ray`: pip install 'voxfleet[ray]'")
+        command = "VOXFLEET_EXTRAS=ray ./start_all.sh --install-only"
+        raise SettingsError(f"place: ray needs the extra `ray`: {command}")
