@@ -162,12 +162,13 @@ def check_aligner(name: str) -> Finding:
 def check_port(settings: ServeSettings) -> Finding:
     try:
         ports.ensure_free(settings.host, settings.port)
-        worker_port = ports.find_free("127.0.0.1", settings.first_worker_port, 1)[0]
+        (worker_port,) = ports.hold_free("127.0.0.1", settings.first_worker_port, 1)
     except ports.PortError as error:
         return Finding(
             "Ports", Verdict.WARN, f"{error}; is a server running? `voxfleet serve --port N` takes another"
         )
-    return Finding("Ports", Verdict.OK, f"{settings.port} is free, workers start at {worker_port}")
+    worker_port.release()
+    return Finding("Ports", Verdict.OK, f"{settings.port} is free, workers start at {worker_port.number}")
 
 
 def check_disk(data_dir: Path) -> Finding:

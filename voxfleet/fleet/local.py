@@ -21,7 +21,7 @@ from voxfleet.serving.supervisor import Supervisor
 @dataclass
 class _Child:
     kind: str
-    port: int
+    port: ports.HeldPort
     gpus: tuple[str, ...]
     healthy: bool = False
     draining: bool = False
@@ -54,10 +54,12 @@ class LocalPlace:
         """On the GPUs that have the fewest workers, where the kind uses GPUs. Raises PlaceFull."""
         section = self._kinds[kind]
         placement, gpus = self._placement(section)
-        child = _Child(kind, self._free_port(), gpus)
+        child = _Child(kind, self._held_port(), gpus)
         id = f"{kind}-{next(self._numbers)}"
         self._children[id] = child
-        self._supervisor.add_worker(WorkerPlan(id, child.port, section.model, placement, section.slots))
+        self._supervisor.add_worker(
+            WorkerPlan(id, child.port.number, section.model, placement, section.slots)
+        )
         return id
 
     def drain(self, id: str) -> None:
@@ -104,7 +106,7 @@ class LocalPlace:
 
     async def _end(self, id: str) -> None:
         await self._supervisor.remove_worker(id)
-        del self._children[id]
+        self._children.pop(id).port.release()
 
     def _placement(self, section: WorkersSection) -> tuple[Placement, tuple[str, ...]]:
         device, ranks = (
@@ -122,14 +124,13 @@ class LocalPlace:
         on_cpu = 1 + sum(not child.gpus for child in self._children.values())
         return place_workers(on_cpu, device, [], ranks)[0], ()
 
-    def _free_port(self) -> int:
+    def _held_port(self) -> ports.HeldPort:
         """One that no other worker has, not even one that is being started again."""
-        taken = {child.port for child in self._children.values()}
         try:
-            free = ports.find_free(LOOPBACK, self._first_port, len(taken) + 1)
+            (port,) = ports.hold_free(LOOPBACK, self._first_port, 1)
         except ports.PortError as error:
             raise PlaceFull(str(error)) from error
-        return next(port for port in free if port not in taken)
+        return port
 
 
 class LocalOverseer:

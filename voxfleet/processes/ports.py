@@ -1,7 +1,8 @@
-"""TCP ports on this machine: is one free, and which are."""
+"""TCP ports on this machine: is one free, which are, and which are held for a server that is to listen."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 from pathlib import Path
@@ -18,6 +19,28 @@ class PortError(RuntimeError):
     """A port that is needed cannot be had."""
 
 
+class HeldPort:
+    """A port that `hold_free` gives to nobody else, also while nobody listens there: not yet, or not again.
+
+    A UDP socket of the same number holds it. It is in no listener's way, and ends with this process.
+    """
+
+    def __init__(self, host: str, number: int) -> None:
+        """Raises OSError where somebody listens, or holds it."""
+        family, kind, protocol, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_DGRAM)[0]
+        self._holding = socket.socket(family, kind, protocol)
+        try:
+            self._holding.bind(address)
+            self.number = _listen(host, number)
+        except OSError:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Leave it to others."""
+        self._holding.close()
+
+
 def ensure_free(host: str, port: int) -> None:
     """Raises PortError, worded for the user, unless a server could listen on `host`:`port` now."""
     try:
@@ -28,18 +51,17 @@ def ensure_free(host: str, port: int) -> None:
         raise PortError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
-def find_free(host: str, first: int, count: int) -> list[int]:
+def hold_free(host: str, first: int, count: int) -> list[HeldPort]:
     """The `count` lowest free ports from `first` on. Raises PortError when the next thousand has too few."""
-    found: list[int] = []
-    for port in range(first, min(first + PORT_SPAN, 65536)):
+    found: list[HeldPort] = []
+    for number in range(first, min(first + PORT_SPAN, 65536)):
         if len(found) == count:
             break
-        try:
-            _listen(host, port)
-        except OSError:
-            continue
-        found.append(port)
+        with contextlib.suppress(OSError):
+            found.append(HeldPort(host, number))
     if len(found) < count:
+        for port in found:
+            port.release()
         raise PortError(f"found {len(found)} free ports from {first} on, {count} are needed")
     return found
 

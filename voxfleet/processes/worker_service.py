@@ -11,6 +11,7 @@ import httpx
 
 from voxfleet.processes.child_process import voxfleet_command
 from voxfleet.processes.devices import Placement
+from voxfleet.processes.ports import HeldPort
 from voxfleet.processes.service import Health, Probe, RestartPolicy, Service, ServiceObserver
 from worker.protocol import WorkerState, WorkerStatus
 
@@ -47,6 +48,8 @@ class WorkerPlan:
     config: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """Settings that come from elsewhere."""
+    held: HeldPort | None = None
+    """What keeps others from `port` while there is this plan."""
 
     @property
     def url(self) -> str:

@@ -58,13 +58,21 @@ def plan_workers(
     of its own.
     """
     speaking, writing = plan_placements(settings, model, ranks)
-    found = ports.find_free(LOOPBACK, settings.first_worker_port, len(speaking) + len(writing))
+    found = ports.hold_free(LOOPBACK, settings.first_worker_port, len(speaking) + len(writing))
     speech = [
-        WorkerPlan(f"worker-{index}", port, model, placement, config=config)
+        WorkerPlan(f"worker-{index}", port.number, model, placement, config=config, held=port)
         for index, (port, placement) in enumerate(zip(found, speaking, strict=False))
     ]
     text = [
-        WorkerPlan(f"text-{index}", port, settings.text_model, placement, settings.text_slots, config=config)
+        WorkerPlan(
+            f"text-{index}",
+            port.number,
+            settings.text_model,
+            placement,
+            settings.text_slots,
+            config=config,
+            held=port,
+        )
         for index, (port, placement) in enumerate(zip(found[len(speaking) :], writing, strict=True))
     ]
     return (*speech, *text)

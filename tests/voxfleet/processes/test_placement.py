@@ -78,14 +78,31 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 
 def test_taken_ports_are_stepped_over(taken_port: int) -> None:
-    found = ports.find_free(LOOPBACK, taken_port, 2)
+    found = [port.number for port in ports.hold_free(LOOPBACK, taken_port, 2)]
     assert len(set(found)) == 2
     assert all(port > taken_port for port in found)
 
 
+def test_a_port_that_is_held_is_left_to_its_server() -> None:
+    """It has not begun to listen, or starts again."""
+    (held,) = ports.hold_free(LOOPBACK, ports.any_free(LOOPBACK), 1)
+    with socket.create_server((LOOPBACK, held.number)):
+        pass
+    (other,) = ports.hold_free(LOOPBACK, held.number, 1)
+    assert other.number > held.number
+    for port in (held, other):
+        port.release()
+    ports.HeldPort(LOOPBACK, held.number).release()
+
+
+def test_two_services_that_start_at_once_give_their_workers_ports_of_their_own() -> None:
+    plans = [serve.make_plan(ServeSettings(port=0, workers=2, model="synthetic")) for _ in range(2)]
+    assert len({worker.port for plan in plans for worker in plan.workers}) == 4
+
+
 def test_running_out_of_ports_is_an_error() -> None:
     with pytest.raises(ports.PortError, match="are needed"):
-        ports.find_free(LOOPBACK, 65530, 20)
+        ports.hold_free(LOOPBACK, 65530, 20)
 
 
 def test_a_plan_takes_free_ports_and_the_model_of_the_worker_section(tmp_path: Path) -> None:
