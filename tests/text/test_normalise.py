@@ -7,6 +7,7 @@ import re
 import time
 from itertools import pairwise
 from random import Random
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given, settings
@@ -268,7 +269,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
         gc.enable()
 
 
-@pytest.mark.parametrize("piece", ["-", "+1", ",011", "a | ", "__a ", "_a ", "A. "])
+@pytest.mark.parametrize("piece", ["-", "+1", ",011", "a | ", "__a ", "_a ", "A. ", "1", "\U0001d7cf"])
 def test_no_rule_tries_every_cut_of_a_run(piece: str) -> None:
     def seconds(each: Rule, count: int) -> float:
         text = piece * (count // len(piece)) + "x"
@@ -279,3 +280,24 @@ def test_no_rule_tries_every_cut_of_a_run(piece: str) -> None:
     for each in (*MARKS, *english.RULES, *english.letters.RULES, *chinese.RULES):
         short = min(seconds(each, 1_000) for _ in range(3))
         assert min(seconds(each, 8_000) for _ in range(3)) < 24 * short + 0.01, each.pattern.pattern
+
+
+class _Counted(str):
+    """Knows how many characters were cut out of it."""
+
+    cut = 0
+
+    def __getitem__(self, place: SupportsIndex | slice) -> str:
+        found = super().__getitem__(place)
+        self.cut += len(found)
+        return found
+
+
+@pytest.mark.parametrize(
+    "piece", ["01:02:03 ", "Ab St. ", "vs. ", "a.m. ", "a / b ", "@ ", "Mr. A ", "1/2 < 3 "]
+)
+def test_no_rule_copies_all_the_text_for_each_place(piece: str) -> None:
+    for each in (*MARKS, *english.RULES, *english.SPELT, *chinese.RULES):
+        text = _Counted(piece * 1000)
+        edits = list(each.edits(text))
+        assert text.cut <= 200 * len(edits), each.pattern.pattern

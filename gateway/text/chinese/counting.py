@@ -64,8 +64,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\d-])(?P<say>\d{4}[-/](?:\d{4}|\d\d))(?=学年|年度|赛季)", _years),
     rule(r"(?<![\d-])(?P<say>(?:19|20)\d\d)(?=[QH]\d(?!\d))", _years),
     rule(r"(?<=FY)(?P<say>(?:19|20)\d\d)(?!\d)", _years),
-    rule(rf"(?<![A-Za-z0-9.-])(?P<say>({NUMBER})\s?[-–—~～]\s?({NUMBER})\s?[%％])", _percents),
-    rule(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
+    rule(rf"(?<![A-Za-z\d.-])(?P<say>({NUMBER})\s?[-–—~～]\s?({NUMBER})\s?[%％])", _percents),
+    rule(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
     rule(
         r"(?<=\d)(?P<unit>[万亿元点日月年号时分%％])(?P<say>\s?[-–—~～]\s?)"
         r"(?=[$€£¥￥]?\d[\d.,]{0,20}(?P=unit)|\d{1,2}月\d{1,2}[日号]|上午|中午|下午|晚上|凌晨)",

@@ -154,6 +154,7 @@ def _power(match: re.Match[str]) -> str:
     return {"2": "的平方", "3": "的立方"}.get(power) or f"的{minus}{number(power.lstrip('-'))}次方"
 
 
+_TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
 _OPERAND = r"(?<=[0-9A-Za-zπ²³)])"
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
@@ -174,7 +175,7 @@ RULES: tuple[Rule, ...] = (
         _money,
     ),
     rule(
-        rf"(?<![A-Za-z0-9.,])(?P<amount>{NUMBER})\s?(?P<scale>百万|千万|万亿|万|亿)?\s?(?P<code>{'|'.join(_CODES)})"
+        rf"(?<![A-Za-z\d.,])(?P<amount>{NUMBER})\s?(?P<scale>百万|千万|万亿|万|亿)?\s?(?P<code>{'|'.join(_CODES)})"
         r"(?![A-Za-z0-9])",
         _code,
     ),
@@ -217,9 +218,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?<![\d:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])(?<=\d\d)",
         lambda match: (
-            _length(match)
-            if re.search(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$", match.string[: match.start()])
-            else None
+            _length(match) if _TAKES.search(match.string, max(0, match.start() - 5), match.start()) else None
         ),
     ),
     rule(
@@ -245,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[1])}斜杠{number(match[2])}" if "." in match[1] else _fraction(match),
     ),
     rule(rf"(?:(?<![\d.,/])(?P<whole>\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])", _vulgar),
-    rule(rf"({NUMBER})\s?‰", lambda match: f"千分之{number(match[1])}"),
+    rule(rf"(?<!\d)({NUMBER})\s?‰", lambda match: f"千分之{number(match[1])}"),
     rule(r"[①-⑳]", lambda match: cardinal(ord(match[0]) - ord("①") + 1)),
     rule(r"(?<=[楼栋幢座])\s?(?P<say>\d{1,2})(?=单元)", say_number),
     rule(rf"[{''.join(_ROMAN_SIGNS)}]", lambda match: cardinal(_ROMAN_SIGNS[match[0]])),

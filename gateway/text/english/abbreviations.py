@@ -25,6 +25,10 @@ _NEVER_BEFORE_NAME = "Inc|Corp|Ltd|Jr|Bros|Ave|Blvd|Rd|Hwy|Pkwy"
 _BEGINS = re.compile(
     r"\s+(?:He|She|It|They|We|I|You|The|An?|This|That|These|There|His|Her|Its|Our|But|And|In|On|At|If|When)\b"
 )
+_AT_END = re.compile(r"\s*\Z")
+_CLOSED = re.compile(r"[ \"')”’]*\Z")
+_WORD_BEFORE = 80
+"""Characters in which the word before stands."""
 _ANYWHERE = {
     "etc.": "etcetera", "e.g.": "for example", "E.g.": "For example", "i.e.": "that is", "I.e.": "That is",
     "vs.": "versus", "vs": "versus", "approx.": "approximately", "Approx.": "Approximately",
@@ -89,9 +93,8 @@ _RULERS = (
 
 def _table(words: dict[str, str], match: re.Match[str]) -> str:
     """The long form; a full stop that also ends a sentence stays."""
-    text = match.string
     word = words[match["say"].rstrip(".")]
-    ends = match["say"].endswith(".") and not text[match.end("say") :].strip(" \"')”’")
+    ends = match["say"].endswith(".") and _CLOSED.match(match.string, match.end("say"))
     return f"{word}." if ends else word
 
 
@@ -118,12 +121,12 @@ def _before_number(match: re.Match[str]) -> str | None:
 
 
 def _anywhere(match: re.Match[str]) -> str:
-    ends = match["say"].endswith(".") and not match.string[match.end("say") :].strip()
+    ends = match["say"].endswith(".") and _AT_END.match(match.string, match.end("say"))
     return _ANYWHERE[match["say"]] + ("." if ends else "")
 
 
 def _letters(match: re.Match[str]) -> str:
-    ends = not match.string[match.end("say") :].strip()
+    ends = _AT_END.match(match.string, match.end("say"))
     return " ".join(character for character in match["say"] if character != ".") + ("." if ends else "")
 
 
@@ -204,7 +207,7 @@ RULES: tuple[Rule, ...] = (
 
 def _follows_name(match: re.Match[str]) -> bool:
     """Whether the word before begins with a capital, or is the name of a street such as "5th"."""
-    before = match.string[: match.start("say")].split()
+    before = match.string[max(0, match.start("say") - _WORD_BEFORE) : match.start("say")].rsplit(maxsplit=1)
     if before and before[-1].lower() in _OF_SOMEBODY:
         return False
     return bool(before) and (before[-1][0].isupper() or before[-1][0].isdigit() or before[-1] == "&")

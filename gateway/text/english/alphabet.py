@@ -27,7 +27,7 @@ def _plain(match: re.Match[str]) -> str:
 
 def _sign(match: re.Match[str]) -> str | None:
     sign, text = match[0], match.string
-    before, after = text[: match.start()][-1:], text[match.end() :][:1]
+    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
     if sign in _SAID:
         return f" {_SAID[sign]} "
     if sign in _QUOTES:

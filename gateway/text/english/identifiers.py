@@ -114,7 +114,7 @@ RULES = (
         _ip_address,
     ),
     rule(
-        r"(?<![A-Za-z0-9.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
+        r"(?<![A-Za-z\d.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
     ),
     rule(r"(?<![A-Za-z0-9.])(?P<v>[vV])(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
     rule(r"\b[Vv]ersions?\s(?P<say>\d+(?:\.\d+)+)(?![A-Za-z0-9])", _named_version),

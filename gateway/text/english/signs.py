@@ -90,7 +90,7 @@ def _beside_number(match: re.Match[str]) -> str | None:
 def _operate(match: re.Match[str]) -> str | None:
     """Between two words "/" and "*" are no operators, unless an equation says so."""
     sign, text = match["say"].strip(), match.string
-    if sign in "*/" and "=" not in text[: match.start()] and not _EQUALS.match(text, match.end()):
+    if sign in "*/" and text.find("=", 0, match.start()) < 0 and not _EQUALS.match(text, match.end()):
         before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 2]
         if not (_OPERAND_ENDS.search(before) and _OPERAND_BEGINS.match(after)):
             return None
