@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import random
 from typing import Any
@@ -134,10 +135,11 @@ async def soak(
         await asyncio.gather(*warm_up)
         counts.update(dict.fromkeys(counts, 0))
         before = await fleet.until_idle()
-        killer = asyncio.create_task(_restart_workers(fleet, restart_every_seconds))
+        enough = asyncio.Event()
+        killer = asyncio.create_task(restart_workers(fleet, restart_every_seconds, enough))
         await asyncio.gather(*(client(fleet) for _ in range(concurrency)))
-        killer.cancel()
-        await asyncio.gather(killer, return_exceptions=True)
+        enough.set()
+        await killer
         await fleet.until_serving()
         await asyncio.sleep(6.0)  # longer than uvicorn keeps idle connections
         after = await fleet.until_idle()
@@ -163,13 +165,13 @@ async def _stream(fleet: Fleet) -> bool:
                 return kind == "done"
 
 
-async def _restart_workers(fleet: Fleet, every_seconds: float) -> None:
-    """Kill one worker after the other, each replaced at once."""
-    index = 0
-    while True:
-        await asyncio.sleep(every_seconds)
-        await asyncio.to_thread(fleet.restart_worker, index % len(fleet.workers))
-        index += 1
+async def restart_workers(fleet: Fleet, every_seconds: float, enough: asyncio.Event) -> None:
+    """Kill one worker after the other, each replaced at once, until it is enough: then none is missing."""
+    for index in itertools.cycle(range(len(fleet.workers))):
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(enough.wait(), every_seconds)
+            return
+        await asyncio.to_thread(fleet.restart_worker, index)
 
 
 def _slope(samples: list[tuple[int, int]]) -> float:

@@ -165,7 +165,7 @@ class Fleet:
         self.workers[index] = self._worker(port)
 
     async def until_serving(self) -> None:
-        """Until the gateway counts every worker as up."""
+        """Until every worker is up, and counted as such by the gateway."""
         await until_ready(self.gateway, self.workers)
 
     async def held(self) -> dict[str, int]:
@@ -197,7 +197,10 @@ class Fleet:
 
 
 async def until_ready(gateway: Process, workers: Sequence[Process], seconds: float = START_SECONDS) -> None:
-    """Until `gateway` counts all `workers` as up. Raises RuntimeError when one has ended, TimeoutError."""
+    """Until `gateway` counts all `workers` as up, and each is: of one that was killed it may not have heard.
+
+    Raises RuntimeError when one has ended, TimeoutError.
+    """
     async with asyncio.timeout(seconds):
         while True:
             for process in (gateway, *workers):
@@ -206,7 +209,9 @@ async def until_ready(gateway: Process, workers: Sequence[Process], seconds: flo
             try:
                 status, ready = await get(gateway.port, "/ready")
                 if status == 200 and ready["workers"] == len(workers):
-                    return
+                    answers = [await get(worker.port, "/ready") for worker in workers]
+                    if all(status == 200 for status, _ in answers):
+                        return
             except OSError:
                 pass  # nobody listens yet
             await asyncio.sleep(0.1)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from benchmarks.gateway.gateways import jain
+from benchmarks.gateway.leaks import restart_workers
 from benchmarks.gateway.load import SCENARIOS, judge, run_scenario
 from benchmarks.shared import fleet
+from benchmarks.shared.http_client import get
 from telemetry.process import is_installed
 from tests import forks
 
@@ -23,6 +27,19 @@ NOTHING = {"waiting": 0, "running": 0, "worker_slots_used": 0}
 
 async def measured(name: str) -> dict[str, Any]:
     return (await run_scenario(name, quick=True))["measured"]
+
+
+class SlowFleet:
+    """One whose workers take until `going_on` to be started."""
+
+    def __init__(self) -> None:
+        self.workers, self.restarted = ["w0", "w1"], []
+        self.begun, self.going_on = threading.Event(), threading.Event()
+
+    def restart_worker(self, index: int) -> None:
+        self.begun.set()
+        self.going_on.wait()
+        self.restarted.append(index)
 
 
 def check_nothing_held(held: dict[str, int]) -> None:
@@ -72,6 +89,24 @@ async def test_a_soak_with_cuts_and_kills_leaks_no_slot_task_or_file() -> None:
     check_nothing_held(result["held_after"])
     assert result["held_after"]["tasks"] <= result["held_before"]["tasks"] + 5
     assert result["held_after"]["files"] <= result["held_before"]["files"] + 5
+
+
+async def test_a_worker_that_was_killed_is_waited_for() -> None:
+    async with fleet.Fleet(workers=1) as running:
+        running.restart_worker(0)
+        await running.until_serving()
+        assert (await get(running.workers[0].port, "/ready"))[0] == 200
+
+
+async def test_the_kills_of_a_soak_end_with_all_workers_there() -> None:
+    workers = SlowFleet()
+    enough = asyncio.Event()
+    killing = asyncio.create_task(restart_workers(workers, 0.001, enough))
+    await asyncio.to_thread(workers.begun.wait)
+    enough.set()
+    workers.going_on.set()
+    await killing
+    assert workers.restarted == [0]
 
 
 async def test_a_deep_queue_empties() -> None:
