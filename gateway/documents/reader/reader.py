@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import BinaryIO
 
+import odt_file
 import pdf_file
 import word_file
 from archive import Archive
@@ -87,4 +88,7 @@ def _read_archive(file: BinaryIO, text: Text) -> str:
     if word_file.MAIN_PART in archive:
         word_file.read_word(file, archive, text)
         return "docx"
+    if odt_file.MAIN_PART in archive or odt_file.LOCKED_PART in archive:
+        odt_file.read_odt(archive, text)
+        return "odt"
     raise Refusal("document_format")

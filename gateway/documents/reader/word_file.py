@@ -13,6 +13,7 @@ from docx.oxml.ns import qn
 from docx.text.paragraph import Paragraph
 from lxml import etree
 from refusal import Refusal
+from rows import Rows, Tags
 from text import Text, raised
 from word_numbers import Numbers
 
@@ -25,7 +26,8 @@ _SILENT = (_BOX, qn("w:moveFrom"), qn("w:rt"))
 """Boxes, what was moved away, and how characters are read, which stands above them."""
 _RUN, _PROPERTIES, _HIDDEN, _HEIGHT = qn("w:r"), qn("w:rPr"), qn("w:vanish"), qn("w:vertAlign")
 _VALUE, _OFF = qn("w:val"), ("0", "false", "off")
-_ROW, _CELL, _PARAGRAPH = qn("w:tr"), qn("w:tc"), qn("w:p")
+_PARAGRAPH = qn("w:p")
+_TABLE = Tags(qn("w:tr"), qn("w:tc"), (_PARAGRAPH,))
 _MOST_STYLES = 10
 """That are based on each other."""
 
@@ -41,7 +43,7 @@ def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
     said = document.core_properties
     text.say(said.title, said.author if said.author != "python-docx" else "", said.language)
     levels: dict[str | None, int | None] = {}
-    numbers, row = Numbers(document), _Row(text)
+    numbers, rows = Numbers(document), Rows(text, _TABLE)
     for element in document.element.body.iter(_PARAGRAPH):
         paragraph = Paragraph(element, document)
         style = element.style
@@ -51,37 +53,9 @@ def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
         if level is not None and not any(True for _ in element.iterancestors(_BOX)):
             number, words = numbers.before(element), _words(element)
             words = number + words if words.strip() else ""
-            if not row.takes(element, words):
+            if not rows.takes(element, words):
                 text.add(words, level)
-    row.end()
-
-
-class _Row:
-    """The cells of a table's row as one paragraph, if each of them is one."""
-
-    def __init__(self, text: Text) -> None:
-        self._text = text
-        self._row: etree._Element | None = None
-        self._is_one = False
-        self._cells: list[str] = []
-
-    def takes(self, paragraph: etree._Element, words: str) -> bool:
-        """Whether the paragraph is such a cell."""
-        row = next(paragraph.iterancestors(_ROW), None)
-        if row is not self._row:
-            self.end()
-            self._row = row
-            self._is_one = row is not None and all(
-                sum(True for _ in cell.iter(_PARAGRAPH)) == 1 for cell in row.iter(_CELL)
-            )
-        if self._is_one:
-            self._cells.append(words)
-        return self._is_one
-
-    def end(self) -> None:
-        """Of the row that was begun."""
-        self._text.add(", ".join(filter(None, map(str.strip, self._cells))))
-        self._cells.clear()
+    rows.end()
 
 
 def rehearse() -> None:

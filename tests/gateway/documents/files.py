@@ -66,6 +66,31 @@ def word_with(paragraph: str) -> bytes:
     return zipped({**files, "word/document.xml": body})
 
 
+def odt(body: str, styles: str = "", named: str = "", **more: str) -> bytes:
+    """Of LibreOffice; `styles`: those of its content, `named`: those that have names."""
+    spaces = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
+        for name, space in (("office", "office"), ("text", "text"), ("table", "table"), ("style", "style"),
+                            ("draw", "drawing"), ("meta", "meta"))
+    )  # fmt: skip
+    loext = ' xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"'
+    dc = ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    content = (
+        f"<office:document-content{spaces}{loext}{dc}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+    facts = "<dc:title>The Walk</dc:title><dc:creator>Bob</dc:creator><dc:language>en-GB</dc:language>"
+    files = {
+        "mimetype": "application/vnd.oasis.opendocument.text",
+        "content.xml": content,
+        "styles.xml": f"<office:document-styles{spaces}{loext}><office:styles>{named}</office:styles>"
+        "</office:document-styles>",
+        "meta.xml": f"<office:document-meta{spaces}{dc}><office:meta>{facts}</office:meta>"
+        "</office:document-meta>",
+    }
+    return zipped({**files, **more})
+
+
 def numbered_word(levels: str, begins: str, paragraphs: Sequence[tuple[str, int, int | None]]) -> bytes:
     """Text, list (1, 2: that with `begins` of its own, 0: none) and level; a heading where there is none."""
     document, whole = docx.Document(), io.BytesIO()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.documents.reading import Documents
-from tests.gateway.documents.files import numbered_word
+from tests.gateway.documents.files import numbered_word, odt
 
 HTML = (
     '<html><body><ol start="3" type="a"><li>Three<li><p>Four</p><p>more</p><ul><li>dot</li></ul></li>'
@@ -31,6 +31,43 @@ WORD = (
     ("z", 1, 2), ("seven", 2, 1), ("eight", 2, 1), ("Two", 1, None), ("d", 1, 1), ("off", 0, 0),
 )  # fmt: skip
 """Text, list, level; a heading where there is no level."""
+
+
+def listed(name: str, *items: str, more: str = "") -> str:
+    inside = "".join(item if item.startswith("<") else f"<text:p>{item}</text:p>" for item in items)
+    inside = inside.replace("<text:p>", "</text:list-item><text:list-item><text:p>").removeprefix(
+        "</text:list-item>"
+    )
+    style = f" text:style-name='{name}'" if name else ""
+    return f"<text:list{style} {more}>{inside}</text:list-item></text:list>"
+
+
+OUTLINE = (
+    "<text:outline-style style:name='Outline'><text:outline-level-style text:level='1' style:num-format='I'"
+    " style:num-prefix='Chapter '/><text:outline-level-style text:level='2' style:num-format='1'"
+    " text:display-levels='2'/><text:outline-level-style text:level='3' style:num-format=''/>"
+    "</text:outline-style>"
+)
+COUNTS = (
+    "<text:list-style style:name='L1'><text:list-level-style-number text:level='1' style:num-format='1'"
+    " style:num-suffix='.' text:start-value='3'/><text:list-level-style-number text:level='2'"
+    " style:num-format='a' loext:num-list-format='(%2%)'/><text:list-level-style-bullet text:level='3'/>"
+    "</text:list-style>"
+)
+ODT = (
+    "<text:h text:outline-level='1'>One</text:h>"
+    + listed("L1", "three", "four", listed("", "x", listed("", "dot"), "y"), "five", listed("", "z"),
+             more="xml:id='a'")
+    + "<text:h text:outline-level='2'>In</text:h>"
+    + listed("L1", "again")
+    + listed("L1", "on", more="text:continue-numbering='true'")
+    + "<text:h text:outline-level='1'>Two</text:h><text:h text:outline-level='2'>Out</text:h>"
+    + "<text:h text:outline-level='3'>Off</text:h>"
+    + listed("L1", "six", more="text:continue-list='a'")
+    + "<text:list text:style-name='L1'><text:list-header><text:p>head</text:p></text:list-header>"
+    "<text:list-item text:start-value='9'><text:p>nine</text:p><text:p>more</text:p></text:list-item>"
+    "</text:list>"
+)  # fmt: skip
 CASES = {
     "html": (
         HTML.encode(),
@@ -41,6 +78,11 @@ CASES = {
         numbered_word(LEVELS, BEGINS, WORD),
         ["Chapter 1 The One", "1.1 a", "1.2 b", "(c) x", "(d) y", "dot", "1.3 c", "(c) z", "1.7 seven",
          "1.8 eight", "Chapter 2 Two", "2.1 d", "off"],
+    ),
+    "odt": (
+        odt(ODT, COUNTS, OUTLINE),
+        ["Chapter 1 One", "3. three", "4. four", "(a) x", "dot", "(b) y", "5. five", "(a) z", "1.1 In",
+         "3. again", "4. on", "Chapter 2 Two\n2.1 Out\nOff", "6. six", "head", "9. nine", "more"],
     ),
 }  # fmt: skip
 

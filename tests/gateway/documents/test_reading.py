@@ -12,9 +12,9 @@ from unicodedata import normalize
 
 import pytest
 
-from gateway.documents.reading import Document, Documents
+from gateway.documents.reading import FORMATS, Document, Documents
 from gateway.errors import ApiError
-from tests.gateway.documents.files import CONTAINER, LOCKED, epub, page, pdf, word, word_with, zipped
+from tests.gateway.documents.files import CONTAINER, LOCKED, epub, odt, page, pdf, word, word_with, zipped
 
 MOST_CHARACTERS = 20_000
 WALK = ["# One", "They walked. It rained.", "# Two", "They came home."]
@@ -62,6 +62,10 @@ WALKS = {
     "epub": epub(PAGES),
     "epub with contents": epub(PAGES, [("One", "1.xhtml"), ("Two", "2.xhtml#x")]),
     "docx": word(("One", 1), ("They walked. It rained.", 0), ("Two", 1), ("They came home.", 0)),
+    "odt": odt(
+        "<text:h text:outline-level='1'>One</text:h><text:p>They walked.<text:s/>It\n rained.</text:p>"
+        "<text:h text:outline-level='1'>Two</text:h><text:p>They <text:span>came</text:span> home.</text:p>"
+    ),
     "pdf": pdf(*LINES),
 }
 
@@ -402,11 +406,22 @@ ENCRYPTION = (
     ' xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:CipherData><e:CipherReference URI="OPS/1.xhtml"/>'
     "</e:CipherData></e:EncryptedData></encryption>"
 )
+PROTECTED = (
+    '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+    '<manifest:file-entry manifest:full-path="content.xml"><manifest:encryption-data/></manifest:file-entry>'
+    "</manifest:manifest>"
+)
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb": (bomb, "document_too_large"),
     "a bomb as docx": (
         lambda: zipped({"word/document.xml": " " * (80 << 20)}), "document_too_large",
     ),
+    "a bomb as odt": (lambda: odt("", **{"styles.xml": " " * (80 << 20)}), "document_too_large"),
+    "a protected odt": (lambda: odt("<text:p>A.</text:p>", **{"META-INF/manifest.xml": PROTECTED}),
+                        "document_encrypted"),
+    "an odt in a package that is locked": (lambda: zipped({"encrypted-package": "A"}), "document_encrypted"),
+    "half an odt": (lambda: zipped({"content.xml": "<a>"}), "document_unreadable"),
+    "a sheet": (lambda: zipped({"content.xml": "<a/>"}), "document_format"),
     "many files": (lambda: zipped({f"{n}": "" for n in range(10_001)}), "document_too_large"),
     "a zip that lies": (lying, "document_unreadable"),
     "a zip of other things": (lambda: zipped({"a.txt": "A."}), "document_format"),
@@ -435,6 +450,15 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
 async def test_it_is_refused(what: str, path: Path) -> None:
     make, code = REFUSED[what]
     assert await refusal(make(), path) == code
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_pages_name_every_format(kind: str) -> None:
+    frontend = Path(__file__).parents[3] / "frontend"
+    assert f".{kind}" in (frontend / "books.html").read_text(encoding="utf-8").partition('id="file"')[2]
+    for language in ("en", "zh"):
+        texts = (frontend / f"static/js/i18n/{language}/errors.js").read_text(encoding="utf-8")
+        assert re.search(rf"document_format.*\b{kind}\b", texts, re.ASCII)
 
 
 @pytest.mark.parametrize("content", [LAUGHS, OUTSIDE, DEEP], ids=["laughs", "outside", "deep"])
