@@ -3,8 +3,8 @@
 Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
 added by the products that make them. Where products are shared out over K, as few rows want it, the sum of
 the parts, the residual and the norm that follows are one kernel, so that a layer gives normalised rows to the
-next; with very few rows the gate is part of its product, too. Sums, and everything within a kernel, are fp32;
-the weights are those of the layer, not copies.
+next. With very few rows, and with many, the gate is part of its product, too. Sums, and everything within a
+kernel, are fp32; the weights are those of the layer, not copies.
 
     fuse_layers(model)        # inference only
 """
