@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from engine.cpu.cpus import give_way_while_waiting
 from tests import fresh_reruns, tls_context
 
 settings.register_profile(
@@ -32,6 +33,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 # Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
 if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+give_way_while_waiting()  # threads of tests, too: they starve each other on a busy computer
 
 
 def hasten_kernels() -> None:

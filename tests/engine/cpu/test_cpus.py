@@ -128,9 +128,10 @@ def test_the_set_of_taskset_counts() -> None:
         "try: load_engine(WorkerSettings(model='/nowhere'), lambda stage, share: None)\n"
         "except Exception: pass",
         "from models.voxcpm import VoxCPM",
+        "import tests.conftest, torch",
     ],
 )
-def test_waiting_threads_of_worker_and_api_give_way(code: str) -> None:
+def test_waiting_threads_of_worker_api_and_tests_give_way(code: str) -> None:
     removed = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
     environment = {name: value for name, value in os.environ.items() if name not in removed}
     result = subprocess.run(
