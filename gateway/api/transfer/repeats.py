@@ -11,24 +11,35 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Header
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from gateway.database.repeats import HEADER, NOT_ASKED, Asked
 
 _PIECE_BYTES = 1 << 20
+
+_SENDABLE = re.compile("[!-~]+")
+
+
+def _sendable(key: str | None) -> str | None:
+    if key is not None and not _SENDABLE.fullmatch(key):
+        raise ValueError("a key is of ASCII characters, without spaces")
+    return key
+
 
 KeyDep = Annotated[
     str | None,
     Header(
         alias=HEADER,
         max_length=255,
-        pattern="^[!-~]+$",
-        description="Any random name. The same request with the same key gets what it has made already.",
+        description="Any random name, in ASCII without spaces. "
+        "The same request with the same key gets what it has made already.",
     ),
+    AfterValidator(_sendable),
 ]
 
 

@@ -159,8 +159,16 @@ async def test_a_recording_of_a_training_is_taken_once(tmp_path: Path) -> None:
         assert check_error(other, 422)["code"] == "idempotency_key_reused"
 
 
-@pytest.mark.parametrize("key", ["", "a b", "a" * 256])
-async def test_what_is_no_key_is_refused(tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("", "a key is of ASCII characters, without spaces"),
+        ("a b", "a key is of ASCII characters, without spaces"),
+        ("a" * 256, "String should have at most 255 characters"),
+    ],
+)
+async def test_what_is_no_key_is_refused(tmp_path: Path, key: str, why: str) -> None:
     async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
         answer = await http.post("/api/jobs", json={"text": "One."}, headers={"Idempotency-Key": key})
-        assert check_error(answer, 422)["param"] == "Idempotency-Key"
+        error = check_error(answer, 422)
+        assert (error["param"], error["message"]) == ("Idempotency-Key", f"Idempotency-Key: {why}")
