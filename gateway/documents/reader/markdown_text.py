@@ -24,7 +24,7 @@ _NOTE = re.compile(r"(?P<mark>\[\^[^\[\]\s]{1,40}\])(?::[ \t]*)?")
 _NOTE_BEGINS = re.compile(r"^ {0,3}(\[\^[^\[\]\s]{1,40}\]):", re.MULTILINE)
 _BEGINNINGS = {"list_item_open": _BOX, "blockquote_open": _REMARK}
 """What is not said at the beginning of a block."""
-_FRONT_MATTER = re.compile(r"\A---\n((?:[A-Za-z_-]+:.*\n|[ \t]+.*\n|- .*\n)*)(?:---|\.\.\.)\n")
+_FRONT_MATTER = re.compile(r"\A---\n((?:[A-Za-z_-]+:.*\n|[ \t].*\n|- .*\n)*)(?:---|\.\.\.)\n")
 _FIELD = re.compile(r"^(title|author|lang|language):[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 

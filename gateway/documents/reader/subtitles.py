@@ -14,7 +14,7 @@ from text import Text
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d\d[,.]\d{1,3}"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*")
-_BEGINNING = re.compile(rf"\ufeff?WEBVTT(?:[ \t\n]|$)|\s*(?:\d+[ \t]*\n)?{_TIMES.pattern}\n")
+_BEGINNING = re.compile(rf"\ufeff?WEBVTT(?:[ \t\n]|$)|\s*+(?:\d+[ \t]*\n)?{_TIMES.pattern}\n")
 _MARK = re.compile(r"<[^<>\n]{0,200}>|\{\\[^{}\n]{0,100}\}")
 _SPEAKER = re.compile(r"[-–—][ \t]*(?=\S)")
 _ENDS = tuple(".!?…:;。！？：；♪")

@@ -281,7 +281,11 @@ async def test_damaged_bytes_make_no_other_encoding_of_a_text(path: Path) -> Non
     assert document.warnings == []
 
 
-@pytest.mark.parametrize("run", ["<!---->" * 60, "[" * 200_000, "[a](" * 60_000])
+@pytest.mark.parametrize(
+    "run",
+    ["<!---->" * 60, "[" * 200_000, "[a](" * 60_000, "---\n" + "    They sat.\n" * 30, " " * 200_000],
+    ids=["remarks", "brackets", "links", "indented", "spaces"],
+)
 async def test_runs_of_signs_are_looked_through_once(run: str, path: Path) -> None:
     document = await read(f"{run} They walked.".encode(), path, 10**6)
     assert document.blocks[-1].text.endswith("They walked.")
