@@ -36,8 +36,9 @@ async def test_a_recording_stays_when_its_row_is_written_after_the_request_was_g
 
         monkeypatch.setattr(trainings.store, "add_recording", adding)
         checked = Checked(Recording(np.zeros(16_000, np.int16), 16_000), -20.0, [], 1.0)
-        with closing(sqlite3.connect(tmp_path / "data" / "voxfleet.db", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
+        file = tmp_path / "data" / "voxfleet.db"
+        with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+            await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")  # the event log may be writing
             form = RecordingForm(transcript="hello")
             caller = asyncio.create_task(trainings.add_recording(training, form, checked))
             await writing.wait()
