@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+from collections import deque
 from pathlib import Path
 
 PORT_SPAN = 1000
@@ -13,6 +14,7 @@ _OUTGOING_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _OUTGOING_FROM = 32_768
 """Where the system's own choice of ports begins, if it does not say."""
 _TRIES = 100
+_MOST_HELD = 64
 
 
 class PortError(RuntimeError):
@@ -20,7 +22,7 @@ class PortError(RuntimeError):
 
 
 class HeldPort:
-    """A port that `hold_free` gives to nobody else, also while nobody listens there: not yet, or not again.
+    """A port that is given to nobody else here, also while nobody listens there: not yet, or not again.
 
     A UDP socket of the same number holds it. It is in no listener's way, and ends with this process.
     """
@@ -39,6 +41,10 @@ class HeldPort:
     def release(self) -> None:
         """Leave it to others."""
         self._holding.close()
+
+
+_held: deque[HeldPort] = deque()
+"""Of `any_free`, the oldest first."""
 
 
 def ensure_free(host: str, port: int) -> None:
@@ -69,7 +75,7 @@ def hold_free(host: str, first: int, count: int) -> list[HeldPort]:
 def any_free(host: str) -> int:
     """A free port that the system gives to nobody meanwhile: below those of outgoing connections.
 
-    Raises PortError when none was found.
+    It is held until this process has asked for `_MOST_HELD` others. Raises PortError when none was found.
     """
     try:
         outgoing_from = int(_OUTGOING_RANGE.read_text().split()[0])
@@ -77,9 +83,13 @@ def any_free(host: str) -> int:
         outgoing_from = _OUTGOING_FROM
     for _ in range(_TRIES):
         try:
-            return _listen(host, random.randrange(_LOWEST, max(outgoing_from, _LOWEST + PORT_SPAN)))
+            port = HeldPort(host, random.randrange(_LOWEST, max(outgoing_from, _LOWEST + PORT_SPAN)))
         except OSError:
             continue
+        _held.append(port)
+        if len(_held) > _MOST_HELD:
+            _held.popleft().release()
+        return port.number
     raise PortError(f"no free port found on {host}")
 
 

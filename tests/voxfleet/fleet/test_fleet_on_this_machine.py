@@ -48,9 +48,11 @@ class Fleet:
         )
 
     def kind(self) -> dict:
-        answer = httpx.get(
+        response = httpx.get(
             f"{self.url}/api/fleet", headers={"X-Admin-Token": TOKEN}, timeout=30, trust_env=False
-        ).json()
+        )
+        assert response.is_success, response.text
+        answer = response.json()
         return answer["fleet"]["kinds"][0] if answer["fleet"] else {}
 
     def serves(self, count: int) -> bool:

@@ -95,6 +95,15 @@ def test_a_port_that_is_held_is_left_to_its_server() -> None:
     ports.HeldPort(LOOPBACK, held.number).release()
 
 
+def test_a_port_that_was_chosen_is_not_chosen_again_before_its_server_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = ports.any_free(LOOPBACK)
+    numbers = iter([chosen, *range(20_000, 20_090)])
+    monkeypatch.setattr(ports.random, "randrange", lambda *bounds: next(numbers))
+    assert ports.any_free(LOOPBACK) != chosen
+
+
 def test_two_services_that_start_at_once_give_their_workers_ports_of_their_own() -> None:
     plans = [serve.make_plan(ServeSettings(port=0, workers=2, model="synthetic")) for _ in range(2)]
     assert len({worker.port for plan in plans for worker in plan.workers}) == 4
