@@ -38,3 +38,10 @@ test("a text file is read in the encoding of its writing, as the service reads i
   const damaged = new Blob(["Все счастливые ", Uint8Array.of(0xff), " похожи друг на друга"]);
   assert.equal(await textOf(damaged), "Все счастливые \ufffd похожи друг на друга");
 });
+
+test("a large file with an escape is not taken apart byte by byte", (t) => {
+  const made = t.mock.method(String, "fromCharCode");
+  assert.equal(encodingOf(new TextEncoder().encode(`${"a".repeat(200_000)}\x1b`)), "utf-8");
+  assert.equal(encodingOf(new TextEncoder().encode(`${"a".repeat(200_000)}\x1b$B$"\x1b(B`)), "iso-2022-jp");
+  assert.equal(made.mock.callCount(), 0);
+});

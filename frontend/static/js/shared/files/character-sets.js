@@ -45,7 +45,7 @@ const FREQUENT_ONES = Object.fromEntries(Object.entries(CHARACTERS).map(([langua
 /** @param {Uint8Array} bytes without a mark @returns {string | null} a name for TextDecoder; null: of no writing that is known here */
 export function encodingOf(bytes) {
   const first = bytes.findIndex((byte) => byte > 0x7f);
-  if (first < 0) return bytes.includes(0x1b) && ESCAPE.test(latin1Of(bytes)) ? JAPANESE_OF_MAIL : "utf-8";
+  if (first < 0) return bytes.includes(0x1b) && ESCAPE.test(new TextDecoder().decode(bytes)) ? JAPANESE_OF_MAIL : "utf-8";
   if (decoded(bytes, "utf-8") !== null) return "utf-8";
   const start = Math.max(0, first - BEFORE_BYTES);
   const sample = bytes.subarray(start, start + SAMPLE_BYTES);
