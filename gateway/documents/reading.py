@@ -18,7 +18,7 @@ from gateway.documents.blocks import Block, Found, in_chapters, title_of
 from gateway.errors import ApiError
 from gateway.text.language import told_language
 
-FORMATS = ("txt", "srt", "vtt", "md", "html", "epub", "docx", "odt", "pdf")
+FORMATS = ("txt", "srt", "vtt", "md", "html", "epub", "docx", "odt", "rtf", "pdf")
 _SUBTITLES = "srt"
 """What the child calls both."""
 PROCESSOR_SECONDS = 40
@@ -78,7 +78,7 @@ class _Told(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    format: Literal["txt", "srt", "md", "html", "epub", "docx", "odt", "pdf"]
+    format: Literal["txt", "srt", "md", "html", "epub", "docx", "odt", "rtf", "pdf"]
     title: _Said
     author: _Said
     language: _Said

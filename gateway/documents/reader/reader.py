@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import odt_file
 import pdf_file
+import rtf_file
 import word_file
 from archive import Archive
 from character_sets import GUESSES
@@ -27,8 +28,8 @@ _HTML = re.compile(
 )
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 """Of UTF-16 and UTF-32."""
-_OTHERS = (b"{\\rtf", b"\xd0\xcf\x11\xe0", b"PK", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
-"""What looks like text at times and is none: RTF, Word's old format, zips without a first entry, pictures."""
+_OTHERS = (b"\xd0\xcf\x11\xe0", b"PK", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
+"""What looks like text at times and is none: Word's old format, zips without a first entry, pictures."""
 
 
 def read(file: BinaryIO, most_characters: str) -> tuple[dict[str, object], bytes]:
@@ -44,6 +45,7 @@ def rehearse() -> None:
     """Read something of every format: what is imported on first use is imported while that is possible."""
     word_file.rehearse()
     pdf_file.rehearse()
+    rtf_file.rehearse()
     for content in ("# A\n\n[b](c) **d**\n\n<p>e</p>\n", "<p>caf&eacute;</p>"):
         read_markdown(content, Text(100))
         read_page(content.encode(), Text(100))
@@ -60,6 +62,9 @@ def _read(file: BinaryIO, text: Text) -> str:
         return "pdf"
     if head.startswith(b"PK\x03\x04"):
         return _read_archive(file, text)
+    if head.startswith(rtf_file.BEGINNING):
+        rtf_file.read_rtf(file.read(), text)
+        return "rtf"
     if head.startswith(_OTHERS):
         raise Refusal("document_format")
     content = file.read()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lxml import etree
@@ -42,5 +43,10 @@ class Rows:
 
     def end(self) -> None:
         """Of the row that was begun."""
-        self._text.add(", ".join(filter(None, map(str.strip, self._cells))))
+        self._text.add(said_as_one(self._cells))
         self._cells.clear()
+
+
+def said_as_one(cells: Iterable[str]) -> str:
+    """A row, without its empty cells."""
+    return ", ".join(filter(None, map(str.strip, cells)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import docx
@@ -16,10 +16,9 @@ from refusal import Refusal
 from rows import Rows, Tags
 from text import Text, raised
 from word_numbers import Numbers
+from word_styles import level_by_names
 
 MAIN_PART = "word/document.xml"
-_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_SILENT_STYLE = re.compile(r"toc( heading| ?\d)|table of (figures|authorities)|header|footer", re.IGNORECASE)
 _BREAKS = {qn("w:tab"): " ", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
 _TEXT, _BOX = qn("w:t"), qn("w:txbxContent")
 _SILENT = (_BOX, qn("w:moveFrom"), qn("w:rt"))
@@ -48,7 +47,7 @@ def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
         paragraph = Paragraph(element, document)
         style = element.style
         if style not in levels:
-            levels[style] = _level(paragraph)
+            levels[style] = level_by_names(_names(paragraph))
         level = levels[style]
         if level is not None and not any(True for _ in element.iterancestors(_BOX)):
             number, words = numbers.before(element), _words(element)
@@ -69,21 +68,14 @@ def rehearse() -> None:
     read_word(file, Archive(file), Text(100))
 
 
-def _level(paragraph: Paragraph) -> int | None:
-    """Of a heading by its style or one that it is based on; 0: a paragraph; None: nothing to be read out."""
+def _names(paragraph: Paragraph) -> Iterator[str]:
+    """Of its style and those that it is based on."""
     style = paragraph.style
     for _ in range(_MOST_STYLES):
-        name = (style.name or "") if style is not None else ""
-        if _SILENT_STYLE.fullmatch(name):
-            return None
-        if name.lower() == "title":
-            return 1
-        if match := _HEADING.fullmatch(name):
-            return min(6, int(match[1]))
-        if style is None or style.base_style is None:
+        if style is None:
             break
+        yield style.name or ""
         style = style.base_style
-    return 0
 
 
 def _words(paragraph: etree._Element) -> str:

@@ -66,6 +66,9 @@ WALKS = {
         "<text:h text:outline-level='1'>One</text:h><text:p>They walked.<text:s/>It\n rained.</text:p>"
         "<text:h text:outline-level='1'>Two</text:h><text:p>They <text:span>came</text:span> home.</text:p>"
     ),
+    "rtf": b"{\\rtf1\\ansi{\\stylesheet{\\s1\\outlinelevel0 Part;}}"
+    b"{\\pard\\s1 One\\par}\\pard They {\\b walked}"
+    b". It\r\n rained.\\par\\pard\\outlinelevel0 Two\\par\\pard They came home.}",
     "pdf": pdf(*LINES),
 }
 
@@ -445,7 +448,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a page of nothing": (lambda: b"<html><body></body></html>", "document_empty"),
     "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "document_format"),
     "old Word": (lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "document_format"),
-    "rtf": (lambda: b"{\\rtf1 A.}", "document_format"),
+    "half an rtf": (lambda: b"{\\rtf1 {A.}", "document_unreadable"),
+    "an rtf of groups": (lambda: b"{\\rtf1 " + b"{" * 10**6, "document_unreadable"),
+    "a picture in rtf": (lambda: b"{\\rtf1{\\pict 00ff}}", "document_empty"),
+    "a long rtf": (lambda: b"{\\rtf1 " + b"\\u246 ?" * 30_000 + b"}", "document_too_long"),
     "bytes": (lambda: bytes(range(256)), "document_format"),
 }  # fmt: skip
 

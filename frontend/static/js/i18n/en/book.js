@@ -7,7 +7,7 @@ export default {
   "book.skipText": "Skip to the text",
   "book.about": "A text becomes an audiobook: give it voices, hear it, change what you like, and take it with you.",
   "book.drop": "Drop a file here",
-  "book.kinds": "EPUB, PDF, Word (docx), LibreOffice (odt), HTML, Markdown or plain text",
+  "book.kinds": "EPUB, PDF, Word (docx), LibreOffice (odt), RTF, HTML, Markdown or plain text",
   "book.file": "Choose a file",
   "book.paste": "Or paste a text",
   "book.pasteHint": "Paste or write the text of your book.",

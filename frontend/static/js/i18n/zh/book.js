@@ -5,7 +5,7 @@ export default {
   "book.skipText": "跳到文本",
   "book.about": "把文本变成有声书：分配音色、试听、修改，然后带走。",
   "book.drop": "将文件拖到这里",
-  "book.kinds": "EPUB、PDF、Word (docx)、LibreOffice (odt)、HTML、Markdown 或纯文本",
+  "book.kinds": "EPUB、PDF、Word (docx)、LibreOffice (odt)、RTF、HTML、Markdown 或纯文本",
   "book.file": "选择文件",
   "book.paste": "或粘贴文本",
   "book.pasteHint": "在此粘贴或书写您的书的文本。",
