@@ -90,6 +90,12 @@ class Service:
         self._child: ChildProcess | None = None
         self._task: asyncio.Task[None] | None = None
         self._healthy_since: float | None = None
+        self._started_at = time.monotonic()
+
+    @property
+    def age_seconds(self) -> float:
+        """Of the child that runs, or ran last."""
+        return time.monotonic() - self._started_at
 
     @property
     def hopeless(self) -> bool:
@@ -149,6 +155,7 @@ class Service:
             last_line = line
             self.observer.on_line(self, line)
 
+        self._started_at = time.monotonic()
         try:
             child = await ChildProcess.start(self.command, self.environment, on_line)
         except OSError as error:

@@ -165,10 +165,13 @@ class Supervisor:
 
         async def probe(pid: int) -> Health | None:
             response = await answer_of(self._client, f"{url}/health")
-            return Health(healthy=True) if response is not None and response.is_success else None
+            if response is None or not response.is_success:
+                return None
+            return gateway_health(response, service.age_seconds)
 
         name = "gateway" if number == 1 else f"gateway-{number}"
-        return Service(name, command, environment, probe, self, plan.policy)
+        service = Service(name, command, environment, probe, self, plan.policy)
+        return service
 
     async def _announce_when_ready(self) -> None:
         for url in self._plan.urls:
@@ -242,6 +245,19 @@ class Supervisor:
         seconds = self._plan.shutdown_seconds + LAST_WORDS_SECONDS
         await asyncio.gather(*(gateway.stop(seconds) for gateway in self._gateways))
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers.values()))
+
+
+def gateway_health(response: httpx.Response, age_seconds: float) -> Health:
+    """Reads the `/health` of a gateway whose process is that old; what answers like none, or runs for longer,
+    is another server.
+    """
+    try:
+        uptime_seconds = float(response.json()["uptime_seconds"])
+    except (ValueError, TypeError, KeyError):
+        return Health(error=f"answers like no gateway (HTTP {response.status_code})")
+    if uptime_seconds > age_seconds:
+        return Health(error="finds its port held by another server")
+    return Health(healthy=True)
 
 
 async def supervise(plan: ServePlan) -> int:
