@@ -147,9 +147,7 @@ def _levels(style: etree._Element) -> _Levels:
 def _written(element: etree._Element, at: int, above: _Levels) -> str:
     """How the number is shown, with those of the levels above that are shown with it."""
     shown = _number(element.get(f"{TEXT}display-levels")) or 1
-    numbers = [
-        f"%{each}%" for each in range(max(1, at - shown + 1), at) if each in above and above[each].kind
-    ]
+    numbers = [f"%{each}%" for each in sorted(above) if at - shown < each < at and above[each].kind]
     return (
         element.get(f"{STYLE}num-prefix", "")
         + ".".join([*numbers, f"%{at}%"])

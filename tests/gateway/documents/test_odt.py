@@ -130,3 +130,12 @@ async def test_elements_that_are_too_deep_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ApiError) as refused:
         await read(odt(deep), tmp_path)
     assert refused.value.code == "document_unreadable"
+
+
+async def test_levels_of_lists_are_not_counted_to_a_billion(tmp_path: Path) -> None:
+    level = (
+        "<text:list-level-style-number text:level='999999999' text:display-levels='999999999'"
+        " style:num-format='1'/>"
+    )
+    styles = f"<text:list-style style:name='L1'>{level * 4}</text:list-style>"
+    assert await said(tmp_path, "<text:p>They walked.</text:p>", styles) == ["They walked."]
