@@ -12,7 +12,7 @@ pdf_lines.py     lines of a page to paragraphs
 markers.py       numbers of HTML's and Markdown's lists
 word_numbers.py, odt_numbers.py  numbers that Word and LibreOffice count, of lists and headings
 odt_styles.py    which text of LibreOffice is hidden, raised, a title
-rtf_tokens.py    what RTF is written in
+rtf_tokens.py    what RTF is written in; rtf_lists.py  which of its lists count in Roman numbers
 word_styles.py   what the names of styles say, of Word and RTF
 rows.py          rows of tables
 archive.py       files within a zip, as far as they may be unpacked

@@ -11,20 +11,22 @@ from dataclasses import dataclass
 
 from refusal import Refusal
 from rows import said_as_one
+from rtf_lists import RtfLists
 from rtf_tokens import ENCODINGS, WESTERN, encoding_of_page, encoding_of_set, tokens
 from text import BASE_CHARACTERS, Text, raised
 from word_styles import level_by_names
 
 BEGINNING = b"{\\rtf"
 _BODY, _SILENT, _MARKED, _FONTS, _STYLES = "body", "silent", "marked", "fonts", "styles"
-_TITLE, _AUTHOR, _NUMBER, _FIELD, _INFO = "title", "author", "number", "field", "info"
+_TITLE, _AUTHOR, _NUMBER, _FIELD, _INFO, _LISTS = "title", "author", "number", "field", "info", "lists"
+_MARKED_KINDS = {"fldinst": _FIELD, "listtable": _LISTS, "listoverridetable": _LISTS}
 _KINDS = {
     "fonttbl": _FONTS, "stylesheet": _STYLES, "info": _INFO, "title": _TITLE, "author": _AUTHOR,
-    "listtext": _NUMBER, "pntext": _NUMBER, "fldinst": _FIELD,
+    "listtext": _NUMBER, "pntext": _NUMBER, **_MARKED_KINDS,
     **dict.fromkeys((
         "colortbl", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
         "footnote", "annotation", "pict", "object", "shp", "shpgrp", "do", "txe", "xe", "tc", "rxe",
-        "bkmkstart", "bkmkend", "nonesttables", "listtable", "listoverridetable", "revtbl", "filetbl",
+        "bkmkstart", "bkmkend", "nonesttables", "revtbl", "filetbl",
         "pn", "private",
     ), _SILENT),
 }  # fmt: skip
@@ -70,12 +72,14 @@ class _State:
     style: int = 0
     outline: int | None = None
     in_table: bool = False
+    list: int = 0
+    level: int = 0
 
     def copy(self) -> _State:
         """As `dataclasses.replace` makes it, in a third of the time: there are millions of groups."""
         return _State(
             self.kind, self.font, self.fallback, self.hidden, self.deleted, self.raised, self.style,
-            self.outline, self.in_table,
+            self.outline, self.in_table, self.list, self.level,
         )  # fmt: skip
 
 
@@ -96,7 +100,7 @@ class _Reader:
         self._encoding, self._default_font = WESTERN, None
         self._fonts: dict[int | None, str | None] = {}
         self._styles: dict[int, _Style] = {}
-        self._style = _Style()
+        self._style, self._lists = _Style(), RtfLists()
         self._state, self._stack = _State(), list[_State]()
         self._bytes, self._passed_over = bytearray(), 0
         self._said: dict[str, list[str]] = {}
@@ -174,6 +178,8 @@ class _Reader:
             self._font_word(name, number)
         elif state.kind == _STYLES:
             self._style_word(name, number)
+        elif state.kind == _LISTS:
+            self._lists.word(name, number)
         else:
             self._format(name, number)
 
@@ -181,7 +187,7 @@ class _Reader:
         around = self._stack[-1].kind
         if name == "ud" and around == _INFO:  # the same in Unicode
             return around
-        return _FIELD if name == "fldinst" else _SILENT
+        return _MARKED_KINDS.get(name, _SILENT)
 
     def _ends(self, name: str) -> bool:
         """Whether the word is the end of a paragraph, cell or row."""
@@ -205,6 +211,7 @@ class _Reader:
             state.font = self._default_font
         elif name == "pard":
             state.style, state.outline, state.in_table = 0, None, False
+            state.list = state.level = 0
         elif name == "f":
             state.font = number
         elif name == "v":
@@ -219,6 +226,10 @@ class _Reader:
             state.style = number or 0
         elif name == "outlinelevel":
             state.outline = number
+        elif name == "ls":
+            state.list = number or 0
+        elif name == "ilvl":
+            state.level = max(0, number or 0)
         elif name in ("intbl", "itap"):
             state.in_table = on
         elif name == "uc":
@@ -263,7 +274,7 @@ class _Reader:
         if state.kind == _STYLES:
             if len(self._style.name) < _MOST_NAME:
                 self._style.name += said
-        elif state.kind not in (_SILENT, _FONTS) and not (state.hidden or state.deleted):
+        elif state.kind not in (_SILENT, _FONTS, _LISTS) and not (state.hidden or state.deleted):
             pieces = self._said.setdefault(state.kind, [])
             pieces.append(raised("".join(pieces[-BASE_CHARACTERS:]), said) if state.raised else said)
 
@@ -278,6 +289,7 @@ class _Reader:
         if level is None or not words.strip():
             return "", 0
         if any(map(str.isalnum, number)) and number != _BULLET:
+            number = self._lists.said(number, self._state.list, self._state.level)
             words = f"{number} {words.lstrip()}"
         return words, level
 

@@ -88,6 +88,20 @@ async def test_numbers_of_lists_stand_before_their_items(tmp_path: Path) -> None
     assert await said(body, tmp_path) == ["1. One", "dot", "circle", "a) letter", "after"]
 
 
+async def test_roman_numbers_of_lists_are_said_in_figures(tmp_path: Path) -> None:
+    lists = (
+        r"{\*\listtable{\list{\listlevel\levelnfc1{\leveltext\'02\'00.;}}{\listlevel\levelnfc4{\leveltext )}}"
+        r"{\listname Name;}\listid7}}{\listoverridetable{\listoverride\listid7\ls2}}"
+    )
+    body = (
+        r"\pard{\listtext Chapter XIV.\tab}\ls2\ilvl0 One\par\pard{\listtext i)\tab}\ls2\ilvl1 letter\par"
+        r"\pard{\listtext i)\tab}\ls3\ilvl0 unknown\par\pard{\listtext IX\tab}\ls2\ilvl0 nine\par"
+        r"\pard{\listtext (c)\tab}\ls2 three\par"
+    )
+    expected = ["Chapter 14. One", "i) letter", "i) unknown", "9 nine", "(c) three"]
+    assert await said(lists + body, tmp_path) == expected
+
+
 async def test_styles_and_levels_make_chapters(tmp_path: Path) -> None:
     body = (
         r"{\stylesheet{\ql Normal;}{\s1\outlinelevel0{\*\keycode x}heading 1;}{\s2\sbasedon1 Part;}"
