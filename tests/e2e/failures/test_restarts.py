@@ -139,7 +139,7 @@ async def test_a_live_session_goes_on_byte_for_byte_when_its_worker_restarts(
         """The session's audio, and how often it moved; with `restart`, its worker ends in the middle."""
         pcm, begun = b"", False
         async with AsyncClient(gateway.url) as client, client.live(seed=5) as session, gateway.http() as http:
-            await session.append(TEXT)
+            await session.append(LONG_TEXT)  # which is not all made before the worker hears of its restart
             async for item in session:
                 if isinstance(item, bytes):
                     pcm += item
