@@ -6,18 +6,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import INTERPRETED, kernel_on, launch_options
+from engine.kernels.launch import ASSEMBLY, kernel_on, launch_options
 from engine.kernels.linear.spare_rows import empty_with_spare
 from engine.kernels.low_rank.delta import NO_DELTA, Delta, has_adapter
 
 _BLOCK = 1024
-_ASSEMBLY = tl.constexpr(not INTERPRETED)
 
 
 @triton.jit
-def silu(x):
+def silu(x, ASSEMBLY: tl.constexpr):
     """x * sigmoid(x) of fp32, in five instructions: a product that gates its result waits for them."""
-    if _ASSEMBLY:
+    if ASSEMBLY:
         return tl.inline_asm_elementwise(
             """{
             .reg .f32 e;
@@ -35,7 +34,8 @@ def silu(x):
 @triton.jit(do_not_specialize=["num_entries"])
 def silu_mul_kernel(
     gate_up, out, delta, turns, num_entries,
-    SIZE: tl.constexpr, BLOCK: tl.constexpr, REPEAT: tl.constexpr, PDL: tl.constexpr,
+    SIZE: tl.constexpr, BLOCK: tl.constexpr, REPEAT: tl.constexpr, ASSEMBLY: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     """Program (row, block) gates BLOCK elements of a row. With a REPEAT, rows of entries with an adapter have
     something more in `delta`."""
@@ -55,7 +55,7 @@ def silu_mul_kernel(
         more = delta + row * 2 * SIZE + column
         gate += tl.load(more, mask=mask & adapted, other=0.0).to(tl.float32)
         up += tl.load(more + SIZE, mask=mask & adapted, other=0.0).to(tl.float32)
-    tl.store(out + row * SIZE + column, (silu(gate) * up).to(out.dtype.element_ty), mask=mask)
+    tl.store(out + row * SIZE + column, (silu(gate, ASSEMBLY) * up).to(out.dtype.element_ty), mask=mask)
 
 
 def silu_mul(gate_up: Tensor, delta: Delta | None = None) -> Tensor:
@@ -73,6 +73,7 @@ def silu_mul(gate_up: Tensor, delta: Delta | None = None) -> Tensor:
         **(NO_DELTA if delta is None else delta.told()),
         SIZE=size,
         BLOCK=block,
+        ASSEMBLY=ASSEMBLY,
         **launch_options(gate_up.device, num_rows * blocks),
     )
     return out

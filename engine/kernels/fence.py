@@ -5,10 +5,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from engine.kernels.launch import INTERPRETED
+from engine.kernels.launch import ASSEMBLY
 
-FENCE = not INTERPRETED
-"""What kernels pass on as their constant FENCE; the interpreter runs no assembly."""
+FENCE = ASSEMBLY
+"""What kernels pass on as their constant FENCE."""
 
 
 @triton.jit

@@ -24,6 +24,9 @@ from engine.device.devices import on_device
 
 INTERPRETED = triton.knobs.runtime.interpret
 """Whether kernels run in Triton's interpreter (TRITON_INTERPRET=1), on tensors of any device."""
+ASSEMBLY = not INTERPRETED
+"""What kernels pass on as their constant ASSEMBLY; the interpreter runs none. A constant of a module that
+functions of kernels read would give them other keys in Triton's cache by who met them first."""
 FIRST_CAPABILITY = (9, 0)
 MANY_PROGRAMS = 4096
 """From which on launching early costs more than it gains: those who wait take the place of those who work. On

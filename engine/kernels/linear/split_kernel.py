@@ -47,6 +47,7 @@ def _sum_over_warps(product):
 def _finish(
     product, product_up, shift, added, added_up, out, first_row, first_output, num_rows,
     N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GATED: tl.constexpr,
+    ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
     """Adds up the warps' sums and stores them, `shift` [outputs] and `added` [outputs, rows] added; of gates
     and what they are multiplied with `added` and `added_up`."""
@@ -63,7 +64,7 @@ def _finish(
     if GATED:
         if added_up is not None:
             up += added_up
-        result = silu(result) * up
+        result = silu(result, ASSEMBLY) * up
     mask = (rows < num_rows)[None, :] & (outputs < N)[:, None]
     target = out + rows[None, :] * N + outputs[:, None]
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)
@@ -210,10 +211,10 @@ def split_linear_kernel(
     target = out + split * num_rows * N
     _finish(
         product, product_up, shift, added, added_up, target, 0, first_output, num_rows,
-        N, BLOCK_M, BLOCK_N, GATED,
+        N, BLOCK_M, BLOCK_N, GATED, FENCE,
     )  # fmt: skip
     if TAIL:
         _finish(
             product_tail, product_up_tail, shift, added_tail, added_up_tail, target, BLOCK_M, first_output,
-            num_rows, N, TAIL, BLOCK_N, GATED,
+            num_rows, N, TAIL, BLOCK_N, GATED, FENCE,
         )  # fmt: skip

@@ -22,18 +22,17 @@ from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from engine.kernels.activation import silu
-from engine.kernels.launch import INTERPRETED, kernel_on, launch_options
+from engine.kernels.launch import ASSEMBLY, kernel_on, launch_options
 from engine.kernels.linear.spare_rows import empty_with_spare
 from engine.kernels.linear.tilings import Tiling
 
 CAPABILITY = (9, 0)
-_ASSEMBLY = tl.constexpr(not INTERPRETED)
 
 
 @triton.jit
-def _rounded(gate, up, TYPE: tl.constexpr):
+def _rounded(gate, up, TYPE: tl.constexpr, ASSEMBLY: tl.constexpr):
     """Two fp32 values as they are in memory. Rounded one by one they would take as long as the gate does."""
-    if _ASSEMBLY and tl.bfloat16 == TYPE:
+    if ASSEMBLY and tl.bfloat16 == TYPE:
         return tl.inline_asm_elementwise(
             """{
             .reg .b32 both;
@@ -50,7 +49,7 @@ def _rounded(gate, up, TYPE: tl.constexpr):
 def tiled_linear_kernel(
     x, weight, out, num_rows,
     SIZE: tl.constexpr, OUTPUTS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, GATED: tl.constexpr, PDL: tl.constexpr,
+    BLOCK_K: tl.constexpr, GATED: tl.constexpr, ASSEMBLY: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Programs take turns at tiles of BLOCK_M rows and BLOCK_N outputs. Those of the same outputs follow each
     other, so that weights are in the cache.
@@ -75,8 +74,8 @@ def tiled_linear_kernel(
             total = tl.dot(values, lines.T, total, input_precision="ieee")
         if GATED:
             gate, up = tl.split(tl.permute(tl.reshape(total, [BLOCK_M, 2, BLOCK_N]), (0, 2, 1)))
-            gate, up = _rounded(gate, up, x.dtype)
-            total = silu(gate) * up
+            gate, up = _rounded(gate, up, x.dtype, ASSEMBLY)
+            total = silu(gate, ASSEMBLY) * up
         out.store([row, output], total.to(x.dtype))
 
 
@@ -103,7 +102,8 @@ def tiled_linear(x: Tensor, weight: Tensor, tiling: Tiling, gated: bool = False)
         _described(weight.view(*parts, outputs, size), *parts, tiling.outputs, tiling.inputs),
         _described(out.view(num_rows, outputs), tiling.rows, tiling.outputs), num_rows,
         SIZE=size, OUTPUTS=outputs, BLOCK_M=tiling.rows, BLOCK_N=tiling.outputs, BLOCK_K=tiling.inputs,
-        GATED=gated, num_warps=tiling.warps, num_stages=tiling.stages, **launch_options(x.device),
+        GATED=gated, ASSEMBLY=ASSEMBLY, num_warps=tiling.warps, num_stages=tiling.stages,
+        **launch_options(x.device),
     )  # fmt: skip
     return out
 

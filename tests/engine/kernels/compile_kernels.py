@@ -68,7 +68,7 @@ def main() -> None:
     for size in (1024, 2048):
         compile_kernel(rms_norm_kernel, {"SIZE": size, "BLOCK": size})
     for delta in (NO_DELTA, {"REPEAT": 11}):
-        compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024, **delta})
+        compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024, "ASSEMBLY": True, **delta})
         norm = {"SIZE": 1024, "PARTS": 2, "BLOCK": 1024, **delta}
         compile_kernel(add_and_norm_kernel, norm, frozenset({"partials"}))
     compile_kernel(
@@ -101,7 +101,9 @@ def main() -> None:
         blocks["out"] = f"{tiling.rows}, {tiling.outputs}"
         types = {name: f"tensordesc<bf16[{block}]>" for name, block in blocks.items()}
         options = {"num_warps": tiling.warps, "num_stages": tiling.stages, "types": types}
-        compile_kernel(tiled_linear_kernel, {"SIZE": 1024, "OUTPUTS": 4096, **tile}, **options)
+        compile_kernel(
+            tiled_linear_kernel, {"SIZE": 1024, "OUTPUTS": 4096, "ASSEMBLY": True, **tile}, **options
+        )
     single = frozenset({"x", "out", "cfg_values"})
     last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
     compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)

@@ -69,7 +69,7 @@ def test_a_checkpoint_can_make_nothing_but_tensors() -> None:
 
 @pytest.mark.skipif(find_spec("perth") is not None, reason="the extra watermark is installed")
 def test_without_its_extra_the_watermark_says_what_to_install() -> None:
-    with pytest.raises(perth.WatermarkMissingError, match=r"voxfleet\[watermark\]"):
+    with pytest.raises(perth.WatermarkMissingError, match="VOXFLEET_EXTRAS=watermark"):
         Watermark(24000)
 
 
