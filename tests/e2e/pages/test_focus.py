@@ -99,6 +99,7 @@ def test_a_text_that_is_moved_keeps_its_caret(page: Page, fleet: Server) -> None
 
 def test_once_all_is_made_the_focus_is_at_the_export(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/book/{new_book(fleet, 'Made', 'One.')}")
+    expect(page.locator("#make")).to_be_enabled()
     page.locator("#make").press("Enter")
     expect(page.locator("#progress-words")).to_have_text("all spoken", timeout=SPOKEN)
     expect(page.locator("#export")).to_be_focused()
