@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import BinaryIO
 
-import odt_file
-import pdf_file
-import rtf_file
-import word_file
 from archive import Archive
-from character_sets import GUESSES
 from epub_book import CONTAINER, read_epub
 from lxml import etree
-from markdown_text import looks_like_markdown, read_markdown
-from plain_text import characters, decoded, read_text
+from odt import file as odt_file
+from pdf import file as pdf_file
+from plain.character_sets import GUESSES
+from plain.markdown_text import looks_like_markdown, read_markdown
+from plain.plain_text import characters, decoded, read_text
+from plain.subtitles import looks_like_subtitles, read_subtitles
 from refusal import Refusal
-from subtitles import looks_like_subtitles, read_subtitles
+from rtf import file as rtf_file
 from text import Text
 from web_page import read_page
+from word import file as word_file
 
 _PDF_HEAD_BYTES = 1024
 _HTML = re.compile(

@@ -6,10 +6,10 @@ import html
 import re
 from collections.abc import Mapping
 
-from character_sets import GUESSES, WESTERN, encoding_of
 from lxml import etree
 from markers import Count, Lists
-from plain_text import characters
+from plain.character_sets import GUESSES, WESTERN, encoding_of
+from plain.plain_text import characters
 from refusal import Refusal
 from text import BASE_CHARACTERS, Text, raised
 

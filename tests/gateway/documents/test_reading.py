@@ -260,7 +260,7 @@ async def test_bytes_of_no_writing_are_refused(path: Path) -> None:
 
 def test_the_pages_have_the_same_tables_of_letters() -> None:
     root = Path(__file__).parents[3]
-    tables = ("gateway/documents/reader/writings.py", "frontend/static/js/shared/files/writings.js")
+    tables = ("gateway/documents/reader/plain/writings.py", "frontend/static/js/shared/files/writings.js")
     texts = [(root / table).read_text(encoding="utf-8").partition("WESTERN = ")[0] for table in tables]
     ours, theirs = (re.findall('"([^"\n]{12,})"', text) for text in texts)
     assert ours == theirs

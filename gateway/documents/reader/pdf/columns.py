@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pdf_lines import Line
+from pdf.lines import Line
 
 _LEAST_ROWS, _MOST_ROWS = 4, 300
 _LEAST_CHARACTERS = 16

@@ -9,8 +9,8 @@ from operator import itemgetter
 
 import pypdfium2
 import pypdfium2.raw as pdfium
-from pdf_columns import in_columns
-from pdf_lines import LINE_HYPHENS, Line, Passage, passages
+from pdf.columns import in_columns
+from pdf.lines import LINE_HYPHENS, Line, Passage, passages
 from refusal import Refusal
 from text import Text, cleaned, raised
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 from markers import counted
-from odt_styles import STYLE, TEXT, Styles
+from odt.styles import STYLE, TEXT, Styles
 
 _LIST_STYLE, _OUTLINE, _NAME = f"{TEXT}list-style", f"{TEXT}outline-style", f"{STYLE}name"
 _COUNTED = (f"{TEXT}list-level-style-number", f"{TEXT}outline-level-style")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 
-from plain_text import joined
+from plain.plain_text import joined
 from text import Text
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d\d[,.]\d{1,3}"

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from statistics import median
 
-from character_sets import GUESSES, WESTERN, encoding_of
+from plain.character_sets import GUESSES, WESTERN, encoding_of
 from refusal import Refusal
 from text import Text
 

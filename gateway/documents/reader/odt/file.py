@@ -6,8 +6,8 @@ import re
 
 from archive import Archive
 from lxml import etree
-from odt_numbers import Numbers
-from odt_styles import TABLE, TEXT, Styles
+from odt.numbers import Numbers
+from odt.styles import TABLE, TEXT, Styles
 from refusal import Refusal
 from rows import Rows, Tags
 from text import Text, raised

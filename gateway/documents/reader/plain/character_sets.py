@@ -2,7 +2,7 @@
 
 A mark says it, or their form: UTF-8, and ISO-2022-JP by its escapes. Of the others the writing tells. The
 bytes are read in every encoding, and for each language that has it is reckoned how unlikely they are: by
-how seldom its letters are (`writings.py`), and by what no text has, such as capitals within words and
+how seldom its letters are (`plain/writings.py`), and by what no text has, such as capitals within words and
 letters of two scripts side by side. The least unlikely is taken. Letters of ASCII count, too, as they tell
 Croatian from Italian, but no more than `_ASCII_SHARE` times as many as there are others. The pages do the
 same (`frontend/static/js/shared/files/character-sets.js`).
@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter
 
-from writings import CHARACTERS, ENCODINGS, LATIN, LETTERS
+from plain.writings import CHARACTERS, ENCODINGS, LATIN, LETTERS
 
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from plain_text import joined
+from plain.plain_text import joined
 
 _HEADING_SIZE = 1.15
 """Times the size of most text."""

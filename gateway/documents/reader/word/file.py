@@ -15,8 +15,8 @@ from lxml import etree
 from refusal import Refusal
 from rows import Rows, Tags
 from text import Text, raised
-from word_numbers import Numbers
-from word_styles import level_by_names
+from word.numbers import Numbers
+from word.styles import level_by_names
 
 MAIN_PART = "word/document.xml"
 _BREAKS = {qn("w:tab"): " ", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from refusal import Refusal
 from rows import said_as_one
-from rtf_lists import RtfLists
-from rtf_tokens import ENCODINGS, WESTERN, encoding_of_page, encoding_of_set, tokens
+from rtf.lists import RtfLists
+from rtf.tokens import ENCODINGS, WESTERN, encoding_of_page, encoding_of_set, tokens
 from text import BASE_CHARACTERS, Text, raised
-from word_styles import level_by_names
+from word.styles import level_by_names
 
 BEGINNING = b"{\\rtf"
 _BODY, _SILENT, _MARKED, _FONTS, _STYLES = "body", "silent", "marked", "fonts", "styles"
