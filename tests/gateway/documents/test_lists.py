@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.documents.reading import Documents
 from tests.gateway.documents.files import numbered_word, odt
+from tests.gateway.documents.told import read
 
 HTML = (
     '<html><body><ol start="3" type="a"><li>Three<li><p>Four</p><p>more</p><ul><li>dot</li></ul></li>'
@@ -90,8 +90,5 @@ CASES = {
 @pytest.mark.parametrize("kind", CASES)
 async def test_items_of_lists_have_the_numbers_that_are_shown(kind: str, tmp_path: Path) -> None:
     content, said = CASES[kind]
-    path = tmp_path / "upload"
-    path.write_bytes(content)
-    with path.open("rb") as file:
-        document = await Documents(10_000).read(file.fileno())
+    document = await read(content, tmp_path / "upload")
     assert [block.text for block in document.blocks] == said

@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.documents.reading import Document, Documents
 from gateway.errors import ApiError
 from tests.gateway.documents.files import odt
-
-
-async def read(content: bytes, folder: Path) -> Document:
-    path = folder / "upload"
-    path.write_bytes(content)
-    with path.open("rb") as file:
-        return await Documents(20_000).read(file.fileno())
+from tests.gateway.documents.told import read
 
 
 async def said(folder: Path, body: str, styles: str = "", named: str = "") -> list[str]:
-    return [block.text for block in (await read(odt(body, styles, named), folder)).blocks]
+    return [block.text for block in (await read(odt(body, styles, named), folder / "upload")).blocks]
 
 
 def style(family: str, name: str, properties: str, around: str = "") -> str:
@@ -96,13 +89,13 @@ async def test_a_title_and_levels_make_chapters(tmp_path: Path) -> None:
     )
     title = "<style:style style:family='paragraph' style:name='P1' style:parent-style-name='Title'/>"
     named = "<style:style style:family='paragraph' style:name='Title'/>"
-    document = await read(odt(body, title, named, **{"meta.xml": "<a/>"}), tmp_path)
+    document = await read(odt(body, title, named, **{"meta.xml": "<a/>"}), tmp_path / "upload")
     assert [(block.kind, block.text) for block in document.blocks] == [
         ("paragraph", "The Long Walk"), ("chapter", "One"), ("paragraph", "A.\nB."), ("chapter", "Two"),
         ("paragraph", "C."),
     ]  # fmt: skip
     assert document.title == "The Long Walk"
-    known = await read(odt(body, title, named), tmp_path)
+    known = await read(odt(body, title, named), tmp_path / "upload")
     assert (known.title, known.language) == ("The Walk", "en")
 
 
@@ -121,14 +114,14 @@ async def test_entities_are_not_expanded(what: str, tmp_path: Path) -> None:
         ' xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text>'
         f"<text:p>A{entity}.</text:p></office:text></office:body></office:document-content>"
     )
-    document = await read(odt("", **{"content.xml": content}), tmp_path)
+    document = await read(odt("", **{"content.xml": content}), tmp_path / "upload")
     assert [block.text.replace(" ", "") for block in document.blocks] == ["A."]
 
 
 async def test_elements_that_are_too_deep_are_refused(tmp_path: Path) -> None:
     deep = "<text:section>" * 50_000 + "</text:section>" * 50_000
     with pytest.raises(ApiError) as refused:
-        await read(odt(deep), tmp_path)
+        await read(odt(deep), tmp_path / "upload")
     assert refused.value.code == "document_unreadable"
 
 

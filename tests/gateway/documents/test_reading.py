@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
-from unicodedata import normalize
 
 import pytest
 
-from gateway.documents.reading import FORMATS, Document, Documents
+from gateway.documents.reading import FORMATS, Documents
 from gateway.errors import ApiError
 from tests.gateway.documents.files import CONTAINER, LOCKED, epub, odt, page, pdf, word, word_with, zipped
+from tests.gateway.documents.told import MOST_CHARACTERS, marked, opened, read, refusal
 
-MOST_CHARACTERS = 20_000
 WALK = ["# One", "They walked. It rained.", "# Two", "They came home."]
-Read = Callable[[bytes], Document]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "upload"
-
-
-def opened(content: bytes, path: Path) -> BinaryIO:
-    path.write_bytes(content)
-    return path.open("rb")
-
-
-async def read(content: bytes, path: Path, most: int = MOST_CHARACTERS) -> Document:
-    with opened(content, path) as file:
-        return await Documents(most).read(file.fileno())
-
-
-async def marked(content: bytes, path: Path) -> list[str]:
-    document = await read(content, path)
-    return [("# " if block.kind == "chapter" else "") + block.text for block in document.blocks]
-
-
-async def refusal(content: bytes, path: Path, most: int = MOST_CHARACTERS) -> str:
-    with pytest.raises(ApiError) as refused:
-        await read(content, path, most)
-    assert (refused.value.status_code, refused.value.param) == (422, "file")
-    return refused.value.code
 
 
 PAGES = {
@@ -226,64 +195,6 @@ async def test_elements_that_nobody_closes_cut_no_page_short(path: Path) -> None
     assert await refusal(old.replace("<p>", "<div>" * 9).encode(), path) == "document_unreadable"
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
-async def test_chinese_text_is_read_in_any_encoding(encoding: str, path: Path) -> None:
-    text = "第一章 散步\n\n他们走了很久，天下着雨。\n\n第二章 回家\n\n他们终于回家了。"
-    document = await read(text.encode(encoding), path)
-    assert [block.kind for block in document.blocks] == ["chapter", "paragraph"] * 2
-    assert document.blocks[1].text == "他们走了很久，天下着雨。"
-    assert document.language == "zh"
-
-
-async def test_latin_text_without_a_mark_is_read(path: Path) -> None:
-    assert await marked("Caf\u00e9 \u00e0 la carte.".encode("cp1252"), path) == ["Caf\u00e9 \u00e0 la carte."]
-
-
-WRITINGS = json.loads((Path(__file__).parents[2] / "writings.json").read_text(encoding="utf-8"))
-"""Texts, their encodings as Python and as browsers call them, and as a listener is told."""
-RUSSIAN = WRITINGS["told"][0]["text"]
-
-
-@pytest.mark.parametrize("writing", WRITINGS["told"], ids=lambda writing: writing["encoding"])
-async def test_text_is_read_in_the_encoding_of_its_writing(writing: dict[str, str], path: Path) -> None:
-    document = await read(writing["text"].encode(writing["encoding"]), path)
-    words = "\n\n".join(block.text for block in document.blocks)
-    assert words == normalize("NFC", writing["text"].replace("# ", "").replace("*", ""))
-    (warning,) = document.warnings
-    assert f"was read as {writing['named']} (" in warning
-
-
-async def test_bytes_of_no_writing_are_refused(path: Path) -> None:
-    for unknown in WRITINGS["unknown"]:
-        assert await refusal(bytes.fromhex(unknown["bytes"]), path) == "document_encoding"
-
-
-def test_the_pages_have_the_same_tables_of_letters() -> None:
-    root = Path(__file__).parents[3]
-    tables = ("gateway/documents/reader/plain/writings.py", "frontend/static/js/shared/files/writings.js")
-    texts = [(root / table).read_text(encoding="utf-8").partition("WESTERN = ")[0] for table in tables]
-    ours, theirs = (re.findall('"([^"\n]{12,})"', text) for text in texts)
-    assert ours == theirs
-    assert len(ours) > 40
-
-
-async def test_a_page_is_in_the_encoding_that_it_names_or_in_that_of_its_writing(path: Path) -> None:
-    greek = next(writing["text"] for writing in WRITINGS["told"] if writing["encoding"] == "cp1253")
-    czech = next(writing["text"] for writing in WRITINGS["told"] if writing["text"].startswith("Příliš"))
-    for charset, text in (("euc-jp", "吾輩は猫である。"), ("iso-8859-7", greek), ("koi8-r", RUSSIAN)):
-        whole = f'<html><head><meta charset="{charset}"></head><body><p>{text}</p></body></html>'
-        assert await marked(whole.encode(charset), path) == [text]
-    for encoding, text in (("cp1251", RUSSIAN), ("cp1250", czech)):
-        assert await marked(f"<html><body><p>{text}</p></body></html>".encode(encoding), path) == [text]
-
-
-async def test_damaged_bytes_make_no_other_encoding_of_a_text(path: Path) -> None:
-    damaged = RUSSIAN.encode().replace("семьи".encode(), b"\xff", 1)
-    document = await read(damaged, path)
-    assert document.blocks[0].text == RUSSIAN.replace("семьи", "\ufffd", 1)
-    assert document.warnings == []
-
-
 @pytest.mark.parametrize(
     "run",
     ["<!---->" * 60, "[" * 200_000, "[a](" * 60_000, "---\n" + "    They sat.\n" * 30, " " * 200_000],
@@ -292,105 +203,6 @@ async def test_damaged_bytes_make_no_other_encoding_of_a_text(path: Path) -> Non
 async def test_runs_of_signs_are_looked_through_once(run: str, path: Path) -> None:
     document = await read(f"{run} They walked.".encode(), path, 10**6)
     assert document.blocks[-1].text.endswith("They walked.")
-
-
-async def test_pdf_lines_are_joined_and_page_numbers_dropped(path: Path) -> None:
-    pages = [
-        [("Head", 9, 780), (f"A line that ends in a hy-{number}", 12, 700), ("phen here.", 12, 686),
-         (str(number), 9, 20)]
-        for number in range(1, 6)
-    ]  # fmt: skip
-    pages[0][1] = ("A line that ends in a hy-", 12, 700)
-    text = "\n".join(await marked(pdf(*pages), path))
-    assert "hyphen here." in text
-    assert "Head" not in text and "\n3" not in text
-
-
-async def test_heads_and_feet_of_several_lines_and_numbers_of_two_pages_are_dropped(path: Path) -> None:
-    words = ["one", "two", "three", "four"]
-    pages = [
-        [("The Walk", 9, 780), (f"Chapter {n}", 9, 768), (f"They went on for {word} long day and", 12, 700),
-         (f"{word} night with inter-", 12, 686), ("Confidential", 9, 34), (f"Page {n} of 4", 9, 22)]
-        for n, word in enumerate(words, 1)
-    ]  # fmt: skip
-    said = " ".join(f"They went on for {word} long day and {word} night with inter-" for word in words)
-    assert await marked(pdf(*pages), path) == [said.replace("- T", "-T").removesuffix("-")]
-    two = [[("They walked", 12, 700), ("and inter-", 12, 686), ("7", 12, 20)],
-           [("rupted it", 12, 700), ("to rest.", 12, 686), ("8", 12, 20)]]  # fmt: skip
-    assert await marked(pdf(*two), path) == ["They walked and interrupted it to rest."]
-
-
-async def test_a_compound_that_a_line_end_parts_keeps_its_hyphen(path: Path) -> None:
-    lines = (
-        "It is a well-known fact that a well-|known man walks, to his mother-in-|law, in what is long-stand-|"
-        "ing: walk-|ing. She is standing."
-    )
-    page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines.split("|"))]
-    said = (
-        "It is a well-known fact that a well-known man walks, to his mother-in-law, in what is long-standing:"
-    )
-    assert await marked(pdf(page), path) == [f"{said} walking. She is standing."]
-
-
-LEFT = (
-    "The quick brown fox jumps over|the lazy dog and runs away into|the deep dark forest where he|lives with"
-)
-RIGHT = (
-    "On the other side of the river|there is a town with many people|who never go into the forest at|night."
-)
-
-
-def in_rows(left: str, right: str) -> list[tuple[str, int, int, int]]:
-    """Lines beside each other, as they are written row by row."""
-    pairs = zip(left.split("|"), right.split("|"), strict=True)
-    return [
-        (line, 10, 700 - 12 * row, column)
-        for row, pair in enumerate(pairs)
-        for line, column in zip(pair, (50, 320), strict=True)
-    ]
-
-
-async def test_columns_that_were_written_row_by_row_are_read_one_after_the_other(path: Path) -> None:
-    title = ("A title over both of the columns, which is a long one here.", 10, 730, 60)
-    said = [title[0], *(column.replace("|", " ") for column in (f"{LEFT} his friends.", RIGHT))]
-    assert await marked(pdf([title, *in_rows(f"{LEFT} his friends.", RIGHT)]), path) == said
-
-
-async def test_a_long_paragraph_takes_no_square_of_its_length(path: Path) -> None:
-    """A minute of processor time, else, which is more than a reader has."""
-    lines = [(f"{'They walked on and on, ' * 3}and", 10, 780 - 14 * number) for number in range(50)]
-    document = await read(pdf(*[lines] * 160), path, 10**6)
-    assert len(document.blocks) == 1
-    assert document.blocks[0].text.count("walked") > 3 * 40 * 160
-
-
-async def test_rows_of_a_table_and_wide_spaces_stay_as_they_are(path: Path) -> None:
-    cells = in_rows("Ann|Bob|Charlotte|Dan|Eve.", "It rained.|5|They walked home.|9|A.")
-    (text,) = await marked(pdf(cells), path)
-    assert text == "Ann It rained. Bob 5 Charlotte They walked home. Dan 9 Eve. A."
-
-
-async def test_hyphens_that_no_line_end_made_stay(path: Path) -> None:
-    lines = ["Jean-", "Paul of 1914-", "1918 had an X-", "ray and Covid-", "19 and was self-", "assured."]
-    page = [(line, 12, 700 - 14 * number) for number, line in enumerate(lines)]
-    said = "Jean-Paul of 1914-1918 had an X-ray and Covid-19 and was selfassured."
-    assert await marked(pdf(page), path) == [said]
-
-
-async def test_pdf_has_powers_and_figures_of_notes_above_the_line(path: Path) -> None:
-    high = "/F 7 Tf 5 Ts ({}) Tj /F 12 Tf 0 Ts ("
-    notes, power = (high.format("1,2"), high.format("3")), high.format("6")
-    line = f"It ended.) Tj {notes[0]} They) Tj {notes[1]} were 10) Tj {power} on 5."
-    content = pdf([(line, 12, 700), ("And 12 more.", 12, 686)])
-    assert await marked(content, path) == ["It ended. They were 10⁶ on 5. And 12 more."]
-
-
-async def test_pages_without_text_are_told(path: Path) -> None:
-    document = await read(pdf([("Words.", 12, 700)], [], []), path)
-    assert document.warnings == ["2 pages have no text: pictures of text are not read"]
-
-
-# -------------------------------------------------------------------------------------------- what is refused
 
 
 def bomb(name: str = "OPS/1.xhtml") -> bytes:

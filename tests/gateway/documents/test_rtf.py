@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.documents.reading import Document, Documents
+from gateway.documents.reading import Document
+from tests.gateway.documents import told
 
 
 async def read(content: str | bytes, folder: Path) -> Document:
-    path = folder / "upload"
     body = content if isinstance(content, bytes) else content.encode("ascii")
-    path.write_bytes(b"{\\rtf1\\ansi\\ansicpg1252\\deff0" + body + b"}")
-    with path.open("rb") as file:
-        return await Documents(20_000).read(file.fileno())
+    return await told.read(b"{\\rtf1\\ansi\\ansicpg1252\\deff0" + body + b"}", folder / "upload")
 
 
 async def said(content: str | bytes, folder: Path) -> list[str]:
