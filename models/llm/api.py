@@ -22,7 +22,7 @@ from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.loading import make_engine
-from models.llm.options import TextOptions
+from models.llm.options import text_options
 from models.llm.parallel.launch import load_over_ranks
 from models.llm.sampling_params import SamplingParams
 
@@ -46,9 +46,10 @@ class LLM:
     enforce_eager: steps are not recorded as CUDA graphs. max_model_len: positions of one sequence; None
     takes the model's own. cpu_weights: "float32", "bfloat16", which takes half the memory and about half the
     time, or "auto": bf16 where checkpoint and processor have it. tensor_parallel_size: over how many
-    processes every layer is shared out, on a GPU each (`models.llm.parallel`). Raises OptionsError for an
-    option out of range, RequestError for more processes than there are GPUs, or than the model can be divided
-    into, ConfigError or engine.errors.WeightError naming what is wrong with the checkpoint.
+    processes every layer is shared out, on a GPU each (`models.llm.parallel`). `options` are other fields of
+    `TextOptions`, also by nano-vllm's names. Raises OptionsError for an option that is unknown or out of
+    range, RequestError for more processes than there are GPUs, or than the model can be divided into,
+    ConfigError or engine.errors.WeightError naming what is wrong with the checkpoint.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class LLM:
     ) -> None:
         if enforce_eager:
             options.setdefault("graphs", "off")
-        chosen = TextOptions(
+        chosen = text_options(
             max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
         )
         checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)

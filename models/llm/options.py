@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 from engine.config import BringBack
 from engine.errors import OptionsError
@@ -21,6 +21,15 @@ _BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
     "gpu_memory_utilization": Bounds(0, 1, above=True),
 }
 _CHOICES = {"graphs": get_args(Graphs), "kv_bring_back": get_args(BringBack)}
+NANO_VLLM_NAMES = {
+    "kvcache_block_size": "block_size",
+    "num_kvcache_blocks": "kv_blocks",
+    "enable_cpu_offload": "kv_offload",
+    "num_gpu_blocks": "gpu_kv_blocks",
+}
+"""What nano-vllm, and forks of it that keep keys and values on the host, call some of the options."""
+_CHOSEN_BY_ITSELF = -1
+"""As numbers of blocks, nano-vllm's None."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +75,17 @@ class TextOptions:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise OptionsError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+
+
+def text_options(**given: Any) -> TextOptions:
+    """Options by their names here or in nano-vllm. Raises OptionsError naming one that there is not."""
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        own = NANO_VLLM_NAMES.get(name, name)
+        if own != name and own in given:
+            raise OptionsError(f"{own} is given twice, also as {name}")
+        options[own] = None if own != name and value == _CHOSEN_BY_ITSELF else value
+    known = [field.name for field in fields(TextOptions)]
+    if unknown := sorted(options.keys() - set(known)):
+        raise OptionsError(f"there is no option {', '.join(unknown)}, only {', '.join(known)}")
+    return TextOptions(**options)

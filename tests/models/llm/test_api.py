@@ -180,3 +180,33 @@ def test_half_a_character_in_a_prompt_is_refused(llm: LLM) -> None:
     with pytest.raises(RequestError, match="lone surrogate, which is no character, at position 1") as refused:
         llm.generate(["a\ud800b"], use_tqdm=False)
     assert refused.value.param == "prompt"
+
+
+def test_options_may_have_the_names_of_nano_vllm(checkpoint_directory: Path) -> None:
+    params = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
+
+    def answered(**options: Any) -> list[int]:
+        with LLM(str(checkpoint_directory), device="cpu", max_num_seqs=2, **options) as llm:
+            return llm.generate(["one", "two"], params, use_tqdm=False)[1]["token_ids"]
+
+    plain = answered()
+    assert answered(kvcache_block_size=256, num_kvcache_blocks=-1) == plain
+    assert answered(enable_cpu_offload=True, num_gpu_blocks=4, num_kvcache_blocks=16) == plain
+    with LLM(str(checkpoint_directory), device="cpu", kvcache_block_size=32, num_kvcache_blocks=9) as llm:
+        assert (llm._engine.options.block_size, llm._engine.options.kv_blocks) == (32, 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"kv_cache_blocks": 4}, "there is no option kv_cache_blocks, only .*kv_blocks"),
+        ({"kvcache_block_size": 32, "block_size": 64}, "block_size is given twice"),
+        ({"block_size": 64, "kvcache_block_size": 32}, "block_size is given twice"),
+        ({"kvcache_block_size": 0}, "block_size must be a whole number of at least 1"),
+    ],
+)
+def test_options_that_there_are_not_are_named(
+    checkpoint_directory: Path, options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(OptionsError, match=named):
+        LLM(str(checkpoint_directory), device="cpu", **options)
