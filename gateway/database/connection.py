@@ -31,7 +31,7 @@ from sqlalchemy.pool import NullPool
 
 logger = structlog.get_logger(__name__)
 
-HEAD = "0014"
+HEAD = "0015"
 """The newest migration."""
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}

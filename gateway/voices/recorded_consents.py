@@ -18,6 +18,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, VoiceConsent
+from gateway.database.repeats import Asked
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
@@ -40,7 +41,9 @@ class RecordedConsents:
         self._database = database
         self._max_per_owner = max_per_owner
 
-    async def add(self, form: ConsentForm, audio: bytes, audio_sha256: str, owner: str) -> VoiceConsent:
+    async def add(
+        self, form: ConsentForm, audio: bytes, audio_sha256: str, owner: str, asked: Asked
+    ) -> VoiceConsent:
         """Keep a recording, a wav file. Raises ApiError: 409 for too many of one owner, 507."""
         row = VoiceConsent(
             id=f"cons_{secrets.token_hex(8)}",
@@ -49,6 +52,7 @@ class RecordedConsents:
             owner=owner,
             audio_sha256=audio_sha256,
         )
+        asked.mark(row)
         try:
             await self.store.save(audio, audio_sha256)
         except OSError as error:

@@ -164,11 +164,13 @@ class Voices:
         recording = await self._decoder.decode(file)
         return await asyncio.to_thread(examine, recording)
 
-    async def record_consent(self, file: int, form: ConsentForm, owner: str) -> VoiceConsent:
+    async def record_consent(
+        self, file: int, form: ConsentForm, owner: str, asked: Asked = NOT_ASKED
+    ) -> VoiceConsent:
         """Keep a spoken consent, an open audio file. Raises ApiError: 409, 422 for the audio, 503, 507."""
         recording = await self._decoder.decode(file)
         _, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
-        return await self.consents.add(form, audio, audio_sha256, owner)
+        return await self.consents.add(form, audio, audio_sha256, owner, asked)
 
     async def change(self, voice: Voice, change: VoiceChange) -> Voice:
         """What `change` says. Raises ApiError: 404, 409, 503."""

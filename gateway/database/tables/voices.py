@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column, synonym
 
+from gateway.database.tables.asked import AskedRow
 from gateway.database.tables.base import Base, now
 from gateway.database.tables.named import NamedRow
 
@@ -49,7 +50,7 @@ class Adapter(NamedRow, Base):
     size_bytes: Mapped[int] = mapped_column(BigInteger)
 
 
-class VoiceConsent(Base):
+class VoiceConsent(AskedRow, Base):
     """A recording in which somebody agrees to the use of a voice; voices are made under it."""
 
     __tablename__ = "voice_consents"

@@ -16,6 +16,7 @@ from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.api.voices.voices import add_voice, remove_voice
 from gateway.database import VoiceConsent
+from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.service import GatewayDep
 from gateway.voices.fields import VoiceForm, VoiceName, read_consent_form, read_form
@@ -69,16 +70,22 @@ async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[s
 
 
 @router.post(_CONSENTS, dependencies=[mutation])
-async def create_consent(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+async def create_consent(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """Keep a recording in which somebody reads what `GET /api/voices/consent` says."""
     async with uploaded(request, gateway, "recording", gateway.settings.max_voice_bytes) as (
         file,
         fields,
         owner,
     ):
-        row = await gateway.voices.record_consent(file, read_consent_form(fields), owner)
-    gateway.operations.log.say("voice", row.id, "consent_sent", owner=owner, consent=row.id)
-    return _describe(row)
+        form = read_consent_form(fields)
+        asked = await asked_with(key, owner, fields, file)
+
+        async def keep() -> VoiceConsent:
+            row = await gateway.voices.record_consent(file, form, owner, asked)
+            gateway.operations.log.say("voice", row.id, "consent_sent", owner=owner, consent=row.id)
+            return row
+
+        return _describe(await made_once(gateway.database, VoiceConsent, asked, keep))
 
 
 @router.get(_CONSENTS)

@@ -47,6 +47,12 @@ KINDS = {
     "book": Kind("/api/books", {"title": "A book", "blocks": [{"text": "One."}]}, {"title": "Another"}),
     "training": Kind("/api/trainings", {"name": "Anna", **CONSENT}, {"name": "Bert"}),
     "voice": Kind("/api/voices", {"name": "Anna"}, {"name": "Bert"}, {"audio": ("a.wav", AUDIO)}),
+    "consent": Kind(
+        "/v1/audio/voice_consents",
+        {"name": "Anna", "language": "en"},
+        {"name": "Bert"},
+        {"recording": ("a.wav", AUDIO)},
+    ),
     "adapter": Kind(
         "/api/adapters",
         {"name": "Anna", "config": "{}"},
