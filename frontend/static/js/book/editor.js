@@ -6,18 +6,17 @@ import { FleetStatus } from "../shared/service/fleet-status.js";
 import { fleet } from "../shared/service/fleet.js";
 import { mountNav } from "../shared/page/nav.js";
 import { save } from "../shared/files/save.js";
-import { integer } from "../i18n/format.js";
-import { UndoBar } from "../shared/notices/undo-bar.js";
 import { BlockList } from "./blocks/block-list.js";
 import { BlockTools } from "./blocks/block-tools.js";
 import { BulkBar } from "./blocks/bulk-bar.js";
-import { draft, indexOf, without, withVoice } from "./manuscript/blocks.js";
+import { Changes } from "./changes.js";
+import { draft, indexOf } from "./manuscript/blocks.js";
 import { Head } from "./head.js";
 import { Manuscript } from "./manuscript/manuscript.js";
 import { Notice } from "./notice.js";
 import { Reader } from "./reading/reader.js";
 import { ReaderBar } from "./reading/reader-bar.js";
-import { askCast, askFile, askVoice } from "./sheets.js";
+import { askFile } from "./sheets.js";
 import { Voices } from "./voices.js";
 import { takeWarnings } from "./warnings.js";
 import { setMessage } from "./words.js";
@@ -29,13 +28,12 @@ const REFRESH_MS_PER_BLOCK = 2;
 class Editor {
   #id = decodeURIComponent(location.pathname.split("/")[2]);
   #voices = new Voices();
-  #undo = new UndoBar(byId("undo"), { closes: true });
   #refresh = null;
   #turn = 0;
   #bulk = new BulkBar(byId("bulk"), {
-    voice: () => this.#giveSelected(),
+    voice: () => this.changes.give(),
     make: () => this.#make([...this.list.selected]),
-    remove: () => this.#remove(this.list.selected),
+    remove: () => this.changes.remove(this.list.selected),
     clear: () => this.list.clearSelection(),
   });
   #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
@@ -67,6 +65,7 @@ class Editor {
     this.book = new Manuscript(fleet.books, book);
     this.head = new Head(this.book, this.#voices);
     this.list = new BlockList(byId("blocks"), this.book, this.#voices);
+    this.changes = new Changes(this.book, this.list, this.#voices);
     this.tools = new BlockTools(this.book, this.#voices);
     this.reader = new Reader(this.book, fleet.books);
     new ReaderBar(byId("reader"), this.book, fleet.books, this.reader);
@@ -97,10 +96,9 @@ class Editor {
     byId("append").addEventListener("click", () => list.addAfter(book.blocks.at(-1)?.key, draft({})));
     byId("append").hidden = false;
     byId("export").addEventListener("click", () => this.#export());
-    byId("cast").addEventListener("click", () => this.#cast());
+    byId("cast").addEventListener("click", () => this.changes.cast());
     byId("chapters").addEventListener("change", ({ target }) => this.#goTo(target));
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#flush() : this.#update()));
-    document.addEventListener("keydown", (event) => this.#key(event));
     window.addEventListener("beforeunload", (event) => book.clean || event.preventDefault());
   }
 
@@ -227,7 +225,7 @@ class Editor {
       split: () => this.#split(key),
       join: () => list.joinAt(indexOf(book.blocks, key)),
       add: () => list.addAfter(key, draft({})),
-      remove: () => this.#remove(new Set([key])),
+      remove: () => this.changes.remove(new Set([key])),
     };
     actions[action]();
   }
@@ -246,47 +244,6 @@ class Editor {
     const title = field.value.trim();
     if (title) this.#do(() => this.book.update({ title }));
     else field.value = this.book.book.title; // a book has one
-  }
-
-  /** @param {string} key of the message @param {Set<string>} keys of the blocks that were changed */
-  #offerUndo(key, keys) {
-    this.#undo.offer(key, { count: integer(keys.size) }, async () => {
-      this.book.undo();
-      this.list.focus(keys);
-    });
-  }
-
-  #remove(keys) {
-    this.list.clearSelection();
-    this.book.change(without(this.book.blocks, new Set(keys)), { removes: true });
-    this.#offerUndo("bulk.removed", keys);
-  }
-
-  async #giveSelected() {
-    const voice = await askVoice(this.#voices, this.book.book.voice);
-    this.#voices.hush();
-    if (voice === undefined) return;
-    const keys = this.list.selected;
-    this.list.clearSelection(); // what is selected next gets a voice of its own
-    this.#give({ keys, voice });
-  }
-
-  async #cast() {
-    const cast = await askCast(this.book.blocks, this.#voices, this.book.book.voice);
-    this.#voices.hush();
-    if (cast) this.#give(cast);
-  }
-
-  #give({ keys, voice, quotedOnly = false }) {
-    this.book.change(withVoice(this.book.blocks, keys, voice, { quotedOnly }));
-    this.#offerUndo("bulk.gave", keys);
-  }
-
-  #key(event) {
-    const undo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
-    if (!undo || event.target.closest("input, textarea, .block-text, dialog") || !this.book.canUndo) return;
-    event.preventDefault();
-    this.book.undo();
   }
 
   #goTo(select) {

@@ -18,7 +18,7 @@ import { voiceName } from "../voices/voice-name.js";
 import { VoicePicker } from "../voices/choosing/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
 import { Composer } from "./request/composer.js";
-import { downloadClip, downloadSubtitles } from "./history/download.js";
+import { downloadSubtitles } from "./history/download.js";
 import { estimateSeconds } from "./request/estimate.js";
 import { GenerateButton } from "./request/generate-button.js";
 import { History } from "./history/history.js";
@@ -28,8 +28,9 @@ import { OutputChoice } from "./output-choice.js";
 import { Parameters, drawSeed } from "./request/parameters.js";
 import { RecordChoice } from "./request/record-choice.js";
 import { ScriptWarning } from "./request/script-warning.js";
+import { saveClip } from "./saving.js";
 import { shareButton } from "./share-button.js";
-import { fromFragment } from "./share-link.js";
+import { followLinks, fromFragment } from "./share-link.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage/stage.js";
 import { Welcome } from "./welcome.js";
@@ -68,7 +69,6 @@ class Studio {
     const lamp = new FleetStatus(status);
     lamp.addEventListener("ready", () => this.#load());
     lamp.start();
-    this.#leaveLink();
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
     this.#bind();
@@ -85,11 +85,7 @@ class Studio {
 
   #bind() {
     window.addEventListener("apikey", () => this.#load());
-    window.addEventListener("hashchange", () => {
-      const settings = fromFragment(location.hash);
-      if (settings) this.#apply(settings);
-      this.#leaveLink();
-    });
+    followLinks((settings) => this.#apply(settings));
     this.#list.offered = (voice) => this.#model.speaks(voice);
     this.#model.addEventListener("change", () => {
       this.#useModel();
@@ -164,11 +160,6 @@ class Studio {
     this.#parameters.set(parameters);
     this.#composer.focus();
     this.#stage.say(() => t("history.used"));
-  }
-
-  /** What is changed from now on is not in the link that opened the page. */
-  #leaveLink() {
-    if (location.hash.length > 1) history.replaceState(null, "", location.pathname);
   }
 
   async #loadConfig() {
@@ -246,7 +237,7 @@ class Studio {
     if (state !== "queued") this.#queue.hide({ turn: state === "streaming" });
     if (state === "done" || state === "replayed") this.#stage.showOutcome(outcome);
     this.#stage.setState(state);
-    this.#stage.say(() => narrate(state, utterance, outcome));
+    this.#narrate();
     this.#button.show(this.#speaker.busy ? state : "idle");
     this.#awake.set(this.#speaker.busy);
     if (["done", "cancelled", "failed", "replayed"].includes(state)) this.#stage.showSession(utterance.sessionId);
@@ -297,19 +288,13 @@ class Studio {
   }
 
   #download(utterance) {
-    return this.#save(utterance, this.#format.value);
+    return saveClip(utterance, this.#format.value, this.#stage, () => utterance === this.#speaker.utterance && this.#narrate());
   }
 
-  async #save(utterance, format) {
-    if (format !== "wav") this.#stage.say(() => t("stage.making", { format }));
-    try {
-      await downloadClip(utterance, format);
-    } catch (error) {
-      const wav = () => this.#save(utterance, "wav");
-      this.#stage.showProblem(error, { again: () => this.#save(utterance, format), wav });
-    }
-    const { outcome } = this.#speaker;
-    if (utterance === this.#speaker.utterance) this.#stage.say(() => narrate(this.#state, utterance, outcome));
+  /** How it is with what is on the stage. */
+  #narrate() {
+    const { utterance, outcome } = this.#speaker;
+    this.#stage.say(() => narrate(this.#state, utterance, outcome));
   }
 }
 

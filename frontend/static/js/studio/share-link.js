@@ -26,3 +26,17 @@ export function fromFragment(fragment) {
   const format = FORMATS.includes(fields.get("format")) ? fields.get("format") : undefined;
   return { text: fields.get("text") ?? "", voice: fields.get("voice") ?? undefined, format, parameters };
 }
+
+/** Calls `take` with what each link says that is opened on this page. What is changed from then on is not in the address. */
+export function followLinks(take) {
+  window.addEventListener("hashchange", () => {
+    const settings = fromFragment(location.hash);
+    if (settings) take(settings);
+    leaveLink();
+  });
+  leaveLink();
+}
+
+function leaveLink() {
+  if (location.hash.length > 1) history.replaceState(null, "", location.pathname);
+}
