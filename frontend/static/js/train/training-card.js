@@ -57,7 +57,7 @@ export function trainingCard(training, names, actions, attach) {
   };
   return h(
     "li",
-    { class: "train-card", "data-training": id, "data-state": state },
+    { class: "card train-card", "data-training": id, "data-state": state },
     h(
       "div",
       { class: "train-card-head" },
