@@ -66,6 +66,9 @@ Language = Annotated[str, Field(max_length=16), AfterValidator(_language_code)]
 """An ISO 639 code, maybe with a region."""
 
 
+Instructions = Annotated[Text, Field(max_length=4096), AfterValidator(lambda text: " ".join(text.split()))]
+
+
 def _check_lexicon(entries: dict[str, str]) -> dict[str, str]:
     return check_entries(entries, MOST_REQUEST_ENTRIES)
 
@@ -81,6 +84,8 @@ class SpeechOptions(BaseModel):
     """Who speaks, by id, name or alias."""
     adapter: Annotated[Text, Field(max_length=128)] | None = None
     """What fine-tuning learnt, by id or name, to speak with; "": none, also where the voice names one."""
+    instructions: Instructions | None = None
+    """How to speak, or who does, in words: "a warm, elderly voice", for models that follow them."""
     model: Name | None = None
     """Which model speaks, where there are several."""
     sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None

@@ -41,7 +41,7 @@ from gateway.streams.resumption.succession import Successions
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
 from gateway.timing.aligner import Aligner, open_aligner
-from gateway.voices.resolution import Speaker
+from gateway.voices.resolution import DirectedSpeaker, Speaker
 from gateway.voices.service import Voices
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
@@ -146,12 +146,14 @@ class Gateway:
             await self.database.close()
 
     async def speaker_of(self, request: TtsRequest, tenant: str, voice: Speaker | None = None) -> Speaker:
-        """Who speaks a request of `tenant`: its voice, or the one given, with the adapter that either names.
+        """Who speaks a request of `tenant`: its voice, or the one given, with the adapter that either names,
+        as its instructions say.
 
         Raises what `Voices.resolve` and `Adapters.adapted` raise.
         """
         voice = voice or await self.voices.resolve(request.voice, tenant)
-        return await self.adapters.adapted(voice, voice.fill_in(request), tenant)
+        speaker = await self.adapters.adapted(voice, voice.fill_in(request), tenant)
+        return DirectedSpeaker(speaker) if request.instructions else speaker
 
     async def check_speaker(self, request: TtsRequest, tenant: str) -> None:
         """Raise what a clip is refused with for its voice, adapter or model, for what is spoken later.

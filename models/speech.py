@@ -27,6 +27,9 @@ WORDS_ONLY = "words_only"
 LANGUAGE = "language"
 """The feature of a model that wants to be told the language of a text."""
 
+INSTRUCTIONS = "instructions"
+"""The feature of a model that can be told how to speak."""
+
 WATCHED = "watched"
 """The feature of a model whose outputs tell flaws."""
 ADAPTERS = "adapters"
@@ -118,6 +121,8 @@ class SpeechRequest:
     """The default voice gives way to a prompt and to an adapter, which tell who speaks."""
     language: str | None = None
     """Code of the language of the text; told to models with the feature `LANGUAGE`."""
+    instructions: str | None = None
+    """How to speak, or who does; for models with the feature `INSTRUCTIONS`, and not beside a prompt."""
     prompt_text: str | None = None
     """The words of the prompt audio; given together with `prompt_latents`."""
     prompt_latents: np.ndarray | None = None

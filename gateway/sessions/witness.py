@@ -11,7 +11,7 @@ from gateway.timing.part import PartTimes
 
 _PARAMETERS = (
     "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed",
-    "adapter",
+    "adapter", "instructions",
 )  # fmt: skip
 
 

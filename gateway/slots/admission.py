@@ -15,7 +15,7 @@ from gateway.slots.line.queue import TicketQueue
 from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from worker.protocol import ADAPTERS_UNSUPPORTED
+from worker.protocol import ADAPTERS_UNSUPPORTED, INSTRUCTIONS_UNSUPPORTED
 
 _NO_WORKER_RETRY_SECONDS = 5.0
 
@@ -28,6 +28,8 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
         return None
     known = [worker for worker in workers if worker.model is not None]
     if requirement.adapters and (problem := _why_no_adapter(workers, requirement)):
+        return problem
+    if requirement.instructions and (problem := _why_no_instructions(workers, requirement)):
         return problem
     begun = requirement.revision is not None
     offered = any(worker.offers(requirement) for worker in known)
@@ -64,6 +66,17 @@ def _why_no_adapter(workers: Collection[Worker], requirement: Requirement) -> Ap
         message = f"the adapter is for other weights of {model} than those that are served"
         return ApiError(422, "adapter_of_another_model", message, param="adapter")
     return None
+
+
+def _why_no_instructions(workers: Collection[Worker], requirement: Requirement) -> ApiError | None:
+    """Why nobody who has the voice can be told how to speak; None where nobody has it, or somebody can."""
+    named, voice = requirement.model, requirement.voice
+    if any(worker.offers(Requirement(named, voice, instructions=True)) for worker in workers):
+        return None
+    if not any(worker.serving and worker.offers(Requirement(named, voice)) for worker in workers):
+        return None
+    message = f"{named or 'the model'} follows no instructions: VoxCPM2 does"
+    return ApiError(422, INSTRUCTIONS_UNSUPPORTED, message, param="instructions")
 
 
 def who_must_go(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from worker.protocol import ADAPTERS, AnyModel
+from worker.protocol import ADAPTERS, INSTRUCTIONS, AnyModel
 
 DUPLEX_ACTIVE, DUPLEX_PAUSED = "DUPLEX_ACTIVE", "DUPLEX_PAUSED"
 """What a live session uses its slot for."""
@@ -26,6 +26,8 @@ class Requirement:
     kind: Literal["speech", "text"] = "speech"
     adapters: bool = False
     """The worker takes adapters."""
+    instructions: bool = False
+    """The model can be told how to speak."""
     affinity: str | None = field(default=None, compare=False)
     """A voice, an adapter, or the beginning of a conversation, that a worker serves faster when it served it
     recently: a wish, and no condition.
@@ -40,4 +42,5 @@ class Requirement:
             and (self.voice == "default" or self.voice in model.voices)
             and (not self.features or not self.features.isdisjoint(model.features))
             and (not self.adapters or ADAPTERS in model.features)
+            and (not self.instructions or INSTRUCTIONS in model.features)
         )

@@ -11,6 +11,7 @@ What a speaker has encoded it keeps, so a clip goes on when its voice is deleted
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from typing import Any, Literal
 
 from gateway.database import Voice
@@ -100,6 +101,30 @@ class CustomSpeaker(Speaker):
         if voice.transcript and PROMPT in model.features and not too_long:
             prompt = await get(voice.audio_sha256, PROMPT, model, client)
         return Conditioning(self.name, reference, _prompt_text(voice.transcript) if prompt else None, prompt)
+
+
+class DirectedSpeaker(Speaker):
+    """A voice that is told how to speak. Its recording is a reference alone: what goes on with a prompt is
+    spoken as that is, and would read the instructions aloud.
+    """
+
+    def __init__(self, voice: Speaker) -> None:
+        super().__init__(voice.name)
+        self.title, self.kind = voice.title, voice.kind
+        self._voice = voice
+
+    def fill_in(self, request: TtsRequest) -> TtsRequest:
+        """As the voice does."""
+        return self._voice.fill_in(request)
+
+    def requirement(self, model: str | None, revision: str | None = None) -> Requirement:
+        """The voice's, of a model that can be told."""
+        return replace(self._voice.requirement(model, revision), instructions=True)
+
+    async def conditioning(self, worker: Worker, client: WorkerClient) -> Conditioning:
+        """The voice's, without its prompt where there is a reference."""
+        made = await self._voice.conditioning(worker, client)
+        return made if made.reference_latents is None else made.without_prompt
 
 
 def _prompt_text(transcript: str) -> str:

@@ -180,6 +180,7 @@ class VoxCPM:
         *,
         voice: str = "default",
         lora: str | None = None,
+        instructions: str | None = None,
         reference_audio: Audio | None = None,
         prompt_audio: Audio | None = None,
         prompt_text: str | None = None,
@@ -193,9 +194,10 @@ class VoxCPM:
         """Start speaking `text`; returns at once. Long text is spoken in parts, see `models.sentences`.
 
         voice: a name of `info.voices`. lora: name of a loaded adapter, "" for none; None is the one called
-        "default", where that is loaded and enabled. reference_audio: speak with this voice. prompt_audio and
-        prompt_text: continue this recording. seed: same seed, same audio; random when not given.
-        None elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
+        "default", where that is loaded and enabled. instructions: how to speak, "a warm elderly voice", where
+        the model has that feature. reference_audio: speak with this voice. prompt_audio and prompt_text:
+        continue this recording. seed: same seed, same audio; random when not given. None elsewhere means the
+        model's default. Raises engine.errors.RequestError naming the field.
         """
         if not has_words(text):
             raise RequestError("text has no words", param="text")
@@ -206,6 +208,7 @@ class VoxCPM:
             seed=seed,
             voice=voice,
             adapter=self._adapter(lora),
+            instructions=instructions,
             prompt_text=prompt_text,
             prompt_latents=self._encode(prompt_audio, "prompt"),
             reference_latents=self._encode(reference_audio, "reference"),

@@ -8,6 +8,7 @@ from typing import Any
 from models.speech import (
     ADAPTERS,
     DEFAULT_VOICE,
+    INSTRUCTIONS,
     WATCH_FITTED,
     WATCHED,
     WORDS_ONLY,
@@ -25,7 +26,7 @@ def describe(checkpoint: Checkpoint, options: EngineOptions, takes_adapters: boo
     """The model as gateways and clients are told of it."""
     config, generation = checkpoint.config, checkpoint.generation
     vae, defaults = config.audio_vae_config, generation_defaults(checkpoint)
-    features = ["prompt", "reference"] if config.supports_reference else ["prompt"]
+    features = ["prompt", "reference", INSTRUCTIONS] if config.supports_reference else ["prompt"]
     # A checkpoint may say what it was trained for: one that saw no prompts babbles after them.
     features = generation.get("features", features)
     if not checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:

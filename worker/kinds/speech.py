@@ -18,6 +18,7 @@ _SHORT_TEXT_CHARACTERS = 150
 _PLAIN_FIELDS = (
     "text",
     "language",
+    "instructions",
     "seed",
     "voice",
     "prompt_text",

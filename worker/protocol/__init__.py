@@ -62,6 +62,8 @@ from worker.protocol.latents import Latents
 from worker.protocol.messages import (
     GENERATE_PATH,
     HEARTBEAT_SECONDS,
+    INSTRUCTIONS,
+    INSTRUCTIONS_UNSUPPORTED,
     MAX_REQUEST_BYTES,
     WATCHED,
     Accepted,
@@ -135,6 +137,8 @@ __all__ = [
     "GRANT_SECONDS",
     "HEADER_BYTES",
     "HEARTBEAT_SECONDS",
+    "INSTRUCTIONS",
+    "INSTRUCTIONS_UNSUPPORTED",
     "MAX_ADAPTER_CONFIG_BYTES",
     "MAX_ANSWER_BYTES",
     "MAX_FRAME_BYTES",

@@ -16,6 +16,10 @@ from worker.protocol.latents import Latents
 from worker.protocol.start_messages import StartRequest, StartTextRequest, Unsigned32
 
 GENERATE_PATH = "/ws/generate"
+INSTRUCTIONS = "instructions"
+"""The feature of a model that can be told how to speak."""
+INSTRUCTIONS_UNSUPPORTED = "instructions_unsupported"
+"""Why a request is refused that has some for a model that cannot."""
 WATCHED = "watched"
 """The feature of a model whose speech is watched while it is made."""
 HEARTBEAT_SECONDS = 0.25

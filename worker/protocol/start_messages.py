@@ -51,6 +51,8 @@ class StartRequest(Start):
     text: str
     language: Label | None = None
     """Code of the language of the text. Said where the model has the feature "language", if it is known."""
+    instructions: str | None = None
+    """How to speak. Said where the model has the feature "instructions", and no prompt is given."""
     voice: str = "default"
     prompt_text: str | None = None
     prompt_latents: Latents | None = None

@@ -10,7 +10,7 @@ from gateway.streams.clip.clip import Clip
 from gateway.timing.part import PartTimes
 
 CUT_OFF = "cancelled"
-_PARAMETERS = ("voice", "adapter", "cfg_value", "inference_timesteps", "temperature")
+_PARAMETERS = ("voice", "adapter", "instructions", "cfg_value", "inference_timesteps", "temperature")
 
 
 class LiveWitness:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict
 
 from gateway.adapters.naming import named_model
 from gateway.audio.formats import AudioFormat
@@ -67,8 +67,6 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
     input: Text
     voice: Annotated[Name, BeforeValidator(voice_id)] = "default"
     """A name or id, or an object with it as its `id`."""
-    instructions: Annotated[Text, Field(max_length=4096)] | None = None
-    """Taken and not followed, as OpenAI's tts-1 does: the model speaks as its voice does."""
     response_format: AudioFormat = "mp3"
     stream_format: Literal["audio", "sse"] = "audio"
     stream: bool | None = None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from gateway.protocols.clip import whole_clip
+from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.openai.errors import adapter_is_in_model
 from gateway.protocols.openai.events import Events
 from gateway.protocols.openai.request import OPENAI, OpenAiSpeechRequest, known_voice
 from gateway.protocols.response import SpeechResponse
-from gateway.requests import check_limits
+from gateway.requests import TtsRequest, check_limits
 from gateway.service import Gateway, GatewayDep
 from gateway.voices.catalog import served_models
+from worker.protocol import INSTRUCTIONS_UNSUPPORTED
 
 router = APIRouter()
 
@@ -37,8 +39,23 @@ async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway)
     check_limits(translated, gateway.settings, "input")
     if translated.adapter != order.adapter:
         adapter_is_in_model(request)
-    translated.voice = await known_voice(gateway, order.voice, gateway.callers.identify(request).tenant)
+    tenant = gateway.callers.identify(request).tenant
+    translated.voice = await known_voice(gateway, order.voice, tenant)
+    ignored = order.ignored
+    if translated.instructions and not await _are_followed(translated, gateway, tenant):
+        translated.instructions = None
+        ignored = ignored_fields((*order.model_extra, "instructions"))
     if order.comes_whole:
-        return await whole_clip(request, gateway, translated, OPENAI, order.ignored, text_field="input")
+        return await whole_clip(request, gateway, translated, OPENAI, ignored, text_field="input")
     framing = Events() if order.stream_format == "sse" else None
-    return SpeechResponse(request, gateway, translated, OPENAI, order.ignored, framing)
+    return SpeechResponse(request, gateway, translated, OPENAI, ignored, framing)
+
+
+async def _are_followed(translated: TtsRequest, gateway: Gateway, tenant: str) -> bool:
+    """Whether some model that may speak the request can be told how. OpenAI's older ones cannot be, and take
+    instructions all the same.
+    """
+    speaker = await gateway.speaker_of(translated, tenant)
+    model = speaker.fill_in(translated).model
+    problem = gateway.pool.why_unservable(speaker.requirement(model))
+    return problem is None or problem.code != INSTRUCTIONS_UNSUPPORTED

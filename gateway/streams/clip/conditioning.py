@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from worker.protocol import AdapterUse, Latents
 
@@ -17,3 +17,8 @@ class Conditioning:
     """The words of the prompt's audio; both or neither are given."""
     prompt_latents: Latents | None = None
     adapter: AdapterUse | None = None
+
+    @property
+    def without_prompt(self) -> Conditioning:
+        """The same voice by its reference alone."""
+        return replace(self, prompt_text=None, prompt_latents=None)

@@ -7,7 +7,7 @@ from dataclasses import astuple
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.parts import TOLD_LANGUAGE
 from gateway.streams.clip.progress import seed_of_take
-from worker.protocol import Latents, StartRequest
+from worker.protocol import INSTRUCTIONS, Latents, StartRequest
 
 _LONGEST_PART_SECONDS = 600.0
 """What a worker is told that one part may last, unless more is asked for."""
@@ -27,6 +27,7 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         text=clip.spoken_part,
         seed=seed_of_take(clip.seed, clip.part, clip.take),
         language=clip.parts[clip.part].language if TOLD_LANGUAGE in model.features else None,
+        instructions=_instructions(clip),
         voice=clip.conditioning.voice,
         reference_latents=clip.conditioning.reference_latents,
         prompt_text=clip.conditioning.prompt_text,
@@ -40,6 +41,12 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         resume_latents=_resume_latents(clip),
         resume_silence=astuple(clip.silence) if clip.silence.patches else None,
     )
+
+
+def _instructions(clip: Clip) -> str | None:
+    """None for a model that follows none, and where speech goes on: it does so as it is."""
+    told = INSTRUCTIONS in clip.model.features and clip.conditioning.prompt_latents is None
+    return clip.request.instructions or None if told else None
 
 
 def _resume_latents(clip: Clip) -> Latents | None:

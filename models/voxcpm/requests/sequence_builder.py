@@ -7,6 +7,7 @@ sequence = builder.build(SpeechRequest("r1", "Hello there.", seed=7))
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -19,13 +20,15 @@ from models.encodable import check_encodable
 from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.sentences import ended
-from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
+from models.speech import DEFAULT_VOICE, INSTRUCTIONS, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import REQUEST_BOUNDS, Checkpoint
 from models.voxcpm.options import EngineOptions
 from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.requests.prompt import REFERENCE_MARKS, build_sequence
 from models.voxcpm.watch.watch import SpeechWatch
 
+_BRACKETS = re.compile(r"[()\uff08\uff09]")
+"""Instructions stand in them, so there are none inside."""
 VoiceReference = Callable[[str], np.ndarray | None]
 """Name of a voice -> its reference latents [n, P, D], None for the voice of no reference."""
 
@@ -67,6 +70,8 @@ class SequenceBuilder:
         num_text_tokens = len(tokens)
         if not tokens:
             raise RequestError("text has nothing that can be spoken", param="text")
+        if request.instructions:
+            tokens = self.tokenizer.encode(instructed(text, request.instructions))
         reference = request.reference_latents
         told_otherwise = request.prompt_latents is not None or request.adapter is not None
         gives_way = request.voice == DEFAULT_VOICE and told_otherwise
@@ -169,9 +174,20 @@ class SequenceBuilder:
             raise RequestError("text is empty", param="text")
         if len(request.text) > limit:
             raise RequestError(f"text has {len(request.text)} characters, the limit is {limit}", param="text")
+        if request.instructions:
+            self._validate_instructions(request)
         if (request.prompt_text is None) != (request.prompt_latents is None):
             missing = "prompt_text" if request.prompt_text is None else "prompt_audio"
             raise RequestError("prompt audio and prompt text go together", param=missing)
+
+    def _validate_instructions(self, request: SpeechRequest) -> None:
+        check_encodable(request.instructions, "instructions")
+        if INSTRUCTIONS not in self.info.features:
+            message = "this model takes no instructions"
+            raise RequestError(message, "instructions", "instructions_unsupported")
+        if request.prompt_text is not None:
+            message = "instructions and prompt audio do not go together: speech goes on as the prompt does"
+            raise RequestError(message, "instructions")
 
     def _validate_audio(self, request: SpeechRequest) -> None:
         if request.voice not in self.info.voices:
@@ -215,6 +231,12 @@ def as_read(text: str, whole_sentences: bool) -> str:
     """A text to be spoken as the tokenizer gets it; see `Checkpoint.whole_sentences`."""
     text = normalize_whitespace(text)
     return ended(text) if whole_sentences else text
+
+
+def instructed(text: str, instructions: str) -> str:
+    """A text with what stands before it in brackets: how it is spoken, as in the published package."""
+    told = normalize_whitespace(_BRACKETS.sub(" ", instructions))
+    return f"({told}){text}" if told else text
 
 
 def normalize_whitespace(text: str) -> str:

@@ -30,6 +30,7 @@ OWN = {
     "bit_rate": 64_000,
     "paragraph_pause": 1.5,
     "adapter": "anna",
+    "instructions": "calm",
 }
 
 

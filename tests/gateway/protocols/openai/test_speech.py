@@ -58,6 +58,7 @@ async def test_events_bring_the_audio_and_what_it_took(fleet: GatewayProcess) ->
     }  # fmt: skip
     async with fleet.http() as http, http.stream("POST", SPEECH, json=body) as response:
         assert response.headers["Content-Type"] == "text/event-stream"
+        assert response.headers["X-Ignored-Fields"] == "instructions", "the model follows none"
         events = [event async for event in events_of(response)]
     pcm = b"".join(base64.b64decode(event["audio"]) for event in events[:-1])
     assert pcm == pcm_of(TEXT, int(response.headers["X-Seed"]))
