@@ -22,6 +22,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.api.voices.voices import visible_voices
 from gateway.callers.identity import Caller
+from gateway.edge.connections.keepalive import notice_vanishing
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
@@ -40,6 +41,8 @@ _ANY_LANGUAGES = ["en", "zh"]
 """Of a voice, where nobody says more."""
 _MADE_BY = {"name": "VoxFleet", "url": ""}
 _HEARD_OUT_SECONDS = 1.0
+_ASKED_SECONDS = 1.0
+"""Of silence, after which a client that is not listened to is asked whether it is there."""
 
 
 class Connection(DialogueListener):
@@ -57,6 +60,7 @@ class Connection(DialogueListener):
             self._write, self._settings.client_buffer_bytes, on_failure=self._interruption.end_with
         )
         self._stall = Deadline(self._settings.client_stall_seconds)
+        notice_vanishing(writer.transport, self._settings.client_stall_seconds)
         self._dialogue: Dialogue | None = None
         self._speaking: asyncio.Task[None] | None = None
         self._streams = False
@@ -101,9 +105,17 @@ class Connection(DialogueListener):
         while (event := await self._next()) is not None:
             await self._obey(event, caller)
         if self._reader.at_eof() and not self._streams:  # it has said all, and may still be there to hear it
-            if self._speaking is not None:
-                await asyncio.wait({self._speaking})
+            await self._spoken()
             await self._outbox.flush()
+
+    async def _spoken(self) -> None:
+        """Until the text of now is. Who has closed one side of a connection looks like who has left it, and
+        nobody reads here what else there is to notice: only what is sent to somebody who has left fails."""
+        while self._speaking is not None and not self._speaking.done():
+            before = self._samples
+            done, _ = await asyncio.wait({self._speaking}, timeout=_ASKED_SECONDS)
+            if not done and self._samples == before:
+                self._say("ping")
 
     async def _next(self) -> Event | None:
         limit_seconds = self._settings.live_idle_seconds if self._speaking is None else None
@@ -136,8 +148,7 @@ class Connection(DialogueListener):
         """The next text, once the one before is spoken."""
         if self._streams:
             raise ApiError(400, "invalid_event", "synthesize-stop comes before the next synthesize-start")
-        if self._speaking is not None:
-            await asyncio.wait({self._speaking})
+        await self._spoken()
         self._samples, self._begun = 0, False
         self._dialogue = Dialogue(self._gateway, uuid.uuid4().hex, _start(event), WYOMING, self)
         self._dialogue.open(caller)
@@ -157,7 +168,7 @@ class Connection(DialogueListener):
 
     async def _program(self) -> dict[str, Any]:
         voices = await visible_voices(self._head, self._gateway, admin=False)
-        models = [worker.model for worker in self._gateway.pool.workers.values() if worker.model]
+        models = self._gateway.pool.workers.models("speech").values()
         languages = sorted({code for model in models for code in model.languages}) or _ANY_LANGUAGES
         described = [
             {

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.forks import PATIENCE_SECONDS
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, started_fleets
+from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, queued, started_fleets
+from tests.text_models import telling_model
 
 RATE = 24000
 
@@ -218,6 +220,49 @@ async def test_who_leaves_holds_no_slot(fleet: GatewayProcess) -> None:
         there.say("synthesize", text=LONG_TEXT)
         await there.until("audio-chunk")
     await all_free(fleet)
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[GatewayProcess]:
+    """One slot, on which a clip takes longer than any test."""
+    with started_fleets() as start:
+        gateway, _ = start(1, slots=1, step_ms=1000, gateway={"wyoming_port": 0})
+        yield gateway
+
+
+@pytest.mark.parametrize("texts", [1, 2])
+async def test_who_leaves_while_queued_keeps_no_place(busy: GatewayProcess, texts: int) -> None:
+    async with busy.stream(text=TEXT, min_seconds=500) as speaking:
+        await speaking.receive_type("started")
+        async with assistant(busy) as there:
+            for _ in range(texts):
+                there.say("synthesize", text=TEXT)
+            await queued(busy, 1)
+        await queued(busy, 0)
+    await all_free(busy)
+
+
+async def test_who_closes_one_side_while_queued_is_asked_and_keeps_its_place(busy: GatewayProcess) -> None:
+    async with busy.stream(text=TEXT, min_seconds=500) as speaking, assistant(busy) as there:
+        await speaking.receive_type("started")
+        there.say("synthesize", text=TEXT)
+        there.writer.write_eof()
+        for _ in range(3):
+            assert await there.receive() == "ping"
+        await queued(busy, 1)
+        await speaking.cancel()
+        await there.until("audio-start")
+
+
+async def test_languages_are_those_of_speech_where_a_text_model_is_served(tmp_path: Path) -> None:
+    model = telling_model(tmp_path / "teller")
+    with started_fleets() as start:
+        workers = [start.worker(model=str(model), device="cpu"), start.worker()]
+        gateway = start.gateway(workers, wyoming_port=0).wait_until_serving(2)
+        async with assistant(gateway) as there:
+            there.say("describe")
+            (program,) = (await there.until("info"))["tts"]
+            assert program["voices"][0]["languages"] == ["en"]
 
 
 async def test_where_keys_are_needed_nobody_is_served() -> None:
