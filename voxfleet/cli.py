@@ -28,7 +28,8 @@ from rich.console import Console
 from voxfleet import __version__
 from voxfleet.commands.chat import chat
 from voxfleet.commands.finetune import finetune
-from voxfleet.commands.options import ApiKeyOption, ConfigOption, Device, Normalize, fail
+from voxfleet.commands.options import ApiKeyOption, ConfigOption, fail
+from voxfleet.commands.say_command import say
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.serving.commands import drain, gateway, serve, worker
 
@@ -60,69 +61,7 @@ app.command()(serve)
 app.command()(gateway)
 app.command()(worker)
 app.command()(drain)
-
-
-@app.command()
-def say(
-    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")
-    ] = Path("speech.wav"),
-    voice: Annotated[str, typer.Option(help="Name of a voice.")] = "default",
-    reference: Annotated[
-        Path | None, typer.Option(exists=True, help="Recording whose voice to imitate.")
-    ] = None,
-    prompt_audio: Annotated[Path | None, typer.Option(exists=True, help="Recording to continue.")] = None,
-    prompt_text: Annotated[str | None, typer.Option(help="What the recording to continue says.")] = None,
-    model: Annotated[str, typer.Option(help="bundled, a directory, or a Hugging Face id.")] = "bundled",
-    device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same words, same audio.")] = None,
-    watermark: Annotated[
-        bool, typer.Option("--watermark", help="Mark the speech inaudibly; needs the extra `watermark`.")
-    ] = False,
-    normalize: Annotated[
-        Normalize, typer.Option(help="Put figures into words; auto: where the model needs it.")
-    ] = Normalize.AUTO,
-) -> None:
-    """Speak into a file, without any server."""
-    from voxfleet.commands.say import FAILURES, read_text
-    from voxfleet.commands.say import say as say_into
-
-    if (prompt_audio is None) != (prompt_text is None):
-        fail("--prompt-audio and --prompt-text belong together", 2)
-    options = {
-        "voice": voice,
-        "reference_audio": reference,
-        "prompt_audio": prompt_audio,
-        "prompt_text": prompt_text,
-        "seed": seed,
-        "normalize": normalize.value,
-    }
-    console = Console(stderr=True, highlight=False)
-    try:
-        with console.status("loading") as status:
-            spoken = say_into(
-                read_text(text),
-                output,
-                model=model,
-                device=device.value,
-                on_progress=status.update,
-                watermark=watermark,
-                **{name: value for name, value in options.items() if value is not None},
-            )
-    except FAILURES as error:
-        fail(error)
-    typer.echo(
-        f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz"
-        f" in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms,"
-        f" real-time factor {spoken.rtf:.2f}, seed {spoken.seed}"
-    )
-    if spoken.finish_reason != "stop":
-        console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")
-    if spoken.note is not None:
-        console.print(spoken.note, style="yellow")
-
-
+app.command()(say)
 app.command()(chat)
 app.command()(finetune)
 

@@ -1,13 +1,14 @@
 """What each subcommand of `voxfleet` does; `voxfleet/cli.py` lists them.
 
-options.py   what several of them take alike, and how one ends that cannot do what it was told
-say.py       `voxfleet say`: a clip without any server
-chat.py      `voxfleet chat`: the answer of a text model of a running service
-bench.py     `voxfleet bench`: what listeners of a running service get
-detect.py    `voxfleet detect`: whether a file says that a model made it
-finetune.py  `voxfleet finetune`: recordings of a speaker in, an adapter out
-doctor.py    `voxfleet doctor`: what this machine has and lacks
-sessions.py  `voxfleet sessions clean`: recordings that are too old
+options.py      what several of them take alike, and how one ends that cannot do what it was told
+say.py          `voxfleet say`: a clip without any server
+say_command.py  its options, and what it prints
+chat.py         `voxfleet chat`: the answer of a text model of a running service
+bench.py        `voxfleet bench`: what listeners of a running service get
+detect.py       `voxfleet detect`: whether a file says that a model made it
+finetune.py     `voxfleet finetune`: recordings of a speaker in, an adapter out
+doctor.py       `voxfleet doctor`: what this machine has and lacks
+sessions.py     `voxfleet sessions clean`: recordings that are too old
 
 `serving/` is `voxfleet serve`, `fleet/commands.py` is `voxfleet fleet`.
 """

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.audio.watermark import Watermark
 from gateway.text import normalise
 from models.config_fields import ConfigError
+from models.sentences import has_words
 from models.speech import WORDS_ONLY
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.processes.devices import DeviceError, ensure_present
@@ -60,22 +61,30 @@ class Spoken:
         return self.wall_seconds / self.audio_seconds
 
 
-def say(
-    text: str,
-    output: Path,
+def say(text: str, output: Path, **options: Any) -> Spoken:
+    """Speaks `text` into `output`; `options` as of `say_each`. Raises one of FAILURES."""
+    ((_, spoken),) = say_each([(text, output)], **options)
+    return spoken
+
+
+def say_each(
+    clips: Sequence[tuple[str, Path]],
     *,
     model: str = "bundled",
     device: str = "auto",
     on_progress: Callable[[str], None] = lambda message: None,
     watermark: bool = False,
+    adapter: Path | None = None,
     **options: Any,
-) -> Spoken:
-    """Speaks `text` into `output`, whose suffix names the format (wav, flac, ogg, mp3).
+) -> Iterator[tuple[Path, Spoken]]:
+    """Speaks each text into its file, whose suffix names the format (wav, flac, ogg, mp3).
 
-    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed; except
-    `normalize` (auto, on, off): whether figures are put into words. Raises one of FAILURES.
+    `options` go to `VoxCPM.generate`: voice, instructions, reference_audio, prompt_audio, prompt_text, seed,
+    cfg_value, inference_timesteps, temperature; except `normalize` (auto, on, off): whether figures are put
+    into words. adapter: folder of one. Raises one of FAILURES.
     """
-    check_output(output)
+    for _, output in clips:
+        check_output(output)
     if watermark:
         networks()
     check_model(model)
@@ -86,7 +95,30 @@ def say(
         on_progress(f"loading {model}: {stage} {progress:.0%}")
 
     with VoxCPM.from_pretrained(model, device=device, max_num_seqs=1, progress=on_loading) as speaker:
-        return speak(speaker, text, output, on_progress, options, watermark)
+        if adapter is not None:
+            _take_up(speaker, adapter)
+        for text, output in clips:
+            yield output, speak(speaker, text, output, on_progress, dict(options), watermark)
+
+
+def _take_up(speaker: VoxCPM, adapter: Path) -> None:
+    from models.lora.adapter import AdapterError
+
+    try:
+        speaker.load_lora(adapter)
+    except AdapterError as error:
+        raise SayError(str(error)) from error
+
+
+def each_line(text: str, output: Path) -> list[tuple[str, Path]]:
+    """A clip for each line that says something, in files numbered from 1. Raises SayError."""
+    texts = [line.strip() for line in text.splitlines() if has_words(line)]
+    if not texts:
+        raise SayError("the text has no lines with words")
+    digits = max(3, len(str(len(texts))))
+    return [
+        (line, output.with_stem(f"{output.stem}-{number:0{digits}}")) for number, line in enumerate(texts, 1)
+    ]
 
 
 def speak(

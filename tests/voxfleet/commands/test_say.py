@@ -16,6 +16,8 @@ import soundfile
 from typer.testing import CliRunner, Result
 
 from gateway.audio.note import SOFTWARE, SOURCE_TYPE
+from models.lora.files import write_adapter
+from tests.models.lora.conftest import random_adapter
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.cli import app
 from voxfleet.commands.detect import detect
@@ -181,6 +183,9 @@ def test_reference_and_prompt_recordings_reach_the_model(tmp_path: Path, recordi
         (("",), "text"),
         (("Hello.", "--voice", "nobody"), "nobody"),
         (("Hello.", "--reference", str(ROOT / "LICENSE")), "LICENSE cannot be read as audio"),
+        (("Hello.", "--inference-timesteps", "1"), "inference_timesteps must be between 2 and 100"),
+        (("Hello.", "--adapter", str(ROOT / "docs")), "lora_config.json"),
+        (("...\n", "--lines"), "no lines with words"),
     ],
 )
 def test_what_the_model_refuses_is_said_without_a_traceback(
@@ -238,3 +243,37 @@ def test_figures_are_put_into_words_where_that_is_wanted(tmp_path: Path) -> None
 
     assert spoken("5 dogs.", "on") == spoken("five dogs.", "off")
     assert spoken("5 dogs.", "off") != spoken("five dogs.", "off")
+
+
+def test_each_line_is_a_clip_of_its_own(tmp_path: Path) -> None:
+    output = tmp_path / "out.flac"
+    arguments = ("-o", str(output), "--model", str(TINY), "--seed", "3")
+    result = command("-", "--lines", *arguments, text=" Hello there.\n\n...\r\nGood night.\n")
+    assert result.exit_code == 0, result.stderr
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == [
+        str(tmp_path / "out-001.flac"),
+        str(tmp_path / "out-002.flac"),
+    ]
+    assert command("Good night.", *arguments).exit_code == 0
+    assert (tmp_path / "out-002.flac").read_bytes() == output.read_bytes()
+    assert (tmp_path / "out-001.flac").read_bytes() != output.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--cfg-value", "1"), ("--inference-timesteps", "4"), ("--temperature", "0.5"),
+        ("--instructions", "a calm voice"), ("--adapter", "anna"),
+    ],
+)  # fmt: skip
+def test_what_shapes_the_speech_reaches_the_model(tmp_path: Path, option: tuple[str, str]) -> None:
+    write_adapter(tmp_path / "anna", random_adapter(), {"enable_lm": True, "r": 4, "alpha": 8})
+    name, value = option
+    value = str(tmp_path / value) if name == "--adapter" else value
+    clips = []
+    for given in ((), (name, value)):
+        output = tmp_path / "out.wav"
+        result = command("Hello there.", "-o", str(output), "--model", str(TINY), "--seed", "3", *given)
+        assert result.exit_code == 0, result.stderr
+        clips.append(output.read_bytes())
+    assert clips[0] != clips[1]
