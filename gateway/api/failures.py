@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from gateway.database import DatabaseError
 from gateway.database.transactions import failure_of
+from gateway.edge.paths import told_path
 from gateway.errors import error_response
 from gateway.files.disk import FULL, not_stored
 
@@ -34,12 +35,12 @@ async def _answer_disk(request: Request, error: OSError) -> Response:
     if error.errno not in (*FULL, *_FAILING):
         raise error
     reason = errno.errorcode[error.errno]
-    logger.error("the disk failed", path=request.url.path, error=reason, file=error.filename)
+    logger.error("the disk failed", path=told_path(request.url.path), error=reason, file=error.filename)
     return error_response(not_stored(error), request.scope)
 
 
 async def _answer_database(request: Request, error: Exception) -> Response:
     if isinstance(error, _DEFECTS):
         raise error
-    logger.error("the database failed", path=request.url.path, error=type(error).__name__)
+    logger.error("the database failed", path=told_path(request.url.path), error=type(error).__name__)
     return error_response(failure_of(error, "what is kept", "database_unavailable"), request.scope)

@@ -14,6 +14,7 @@ import structlog
 from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
+from gateway.edge.paths import told_path
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.settings.callers import ApiKey
@@ -62,5 +63,5 @@ class Doorkeeper:
             raise ApiError(429, "too_many_guesses", message, retry_after_seconds=wait_seconds)
         found = self._known.get(digest.hexdigest())
         if self._guesses.compared(address, digest.digest(), found is not None):
-            logger.warning("wrong secret", address=address, path=connection.scope.get("path"))
+            logger.warning("wrong secret", address=address, path=told_path(connection.scope["path"]))
         return found

@@ -72,7 +72,10 @@ class Database:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
         patience = {} if self._is_sqlite else {"command_timeout": _ANSWER_SECONDS}
         self._engine = create_async_engine(
-            self._url, pool_pre_ping=not self._is_sqlite, connect_args=self._arguments | patience
+            self._url,
+            pool_pre_ping=not self._is_sqlite,
+            hide_parameters=True,  # of clients: a defect's traceback would have them in the log
+            connect_args=self._arguments | patience,
         )
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -95,7 +98,9 @@ class Database:
         """They may take long, and so may the wait for those of another gateway."""
         if self._is_sqlite:
             return self._engine
-        return create_async_engine(self._url, poolclass=NullPool, connect_args=self._arguments)
+        return create_async_engine(
+            self._url, poolclass=NullPool, hide_parameters=True, connect_args=self._arguments
+        )
 
     async def close(self) -> None:
         """Cut the connections."""

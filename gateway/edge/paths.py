@@ -1,4 +1,4 @@
-"""What holds of a path, or of all below /two/names/ where a key ends with a slash."""
+"""What holds of a path, or of all below /two/names/ where a key ends with a slash; what a log has of it."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def at_path(path: str, values: Mapping[str, Value], otherwise: Value) -> Value:
         return values[path]
     below = "/".join(path.split("/", 3)[:3]) + "/"
     return values.get(below, otherwise)
+
+
+def told_path(path: str) -> str:
+    """Its first two names. Those behind them are a client's: a word of its lexicon, a sealed text."""
+    first = "/".join(path.split("/", 3)[:3])
+    return first if first == path else f"{first}/..."

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+from structlog.testing import LogCapture
 
+from gateway.jobs.files import JobFiles
 from gateway.log import configure_logging
+from tests.gateway.jobs.stage import reading_worker, running
 
 
 def test_a_log_on_a_full_disk_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +32,47 @@ def test_a_log_on_a_full_disk_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> 
             structlog.configure(**before)
         with pytest.raises(OSError, match="No space left"):
             full.write("\n")
+
+
+@pytest.fixture
+def events() -> Iterator[list[dict[str, object]]]:
+    """What is written to the log, with its tracebacks."""
+    capture = LogCapture()
+    before = structlog.get_config()
+    structlog.configure(processors=[structlog.processors.format_exc_info, capture])
+    yield capture.entries
+    structlog.configure(**before)
+
+
+async def test_a_defect_of_the_database_tells_no_text_of_a_client(
+    tmp_path: Path, events: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.jobs.service.new_job_id", lambda: "j_0000000000000000000000")
+    monkeypatch.setattr(JobFiles, "create", lambda *_: None)
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        for _ in range(2):
+            answer = await http.post("/api/jobs", json={"text": "Hush.", "title": "Between us"})
+    assert answer.status_code == 500
+    assert any("IntegrityError" in str(event.get("exception")) for event in events)
+    assert "Between us" not in json.dumps(events) and "Hush" not in json.dumps(events)
+
+
+async def test_a_wrong_secret_is_told_without_what_a_path_says(
+    tmp_path: Path, events: list[dict[str, object]]
+) -> None:
+    keys = {"acme": {"key": "acme-0123456789abcdef"}}
+    stage = running(tmp_path, reading_worker(), working=False, api_keys=keys)
+    async with stage as service, service.at(headers={"X-API-Key": "guess"}) as http:
+        assert (await http.put("/api/lexicon/words/Hush", json={"spoken": "hush"})).status_code == 401
+    (told,) = [event for event in events if event["event"] == "wrong secret"]
+    assert told["path"] == "/api/lexicon/..."
+
+
+async def test_a_failing_database_is_told_without_what_a_path_says(
+    tmp_path: Path, events: list[dict[str, object]]
+) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        await service.gateway.database.close()
+        assert (await http.get("/api/jobs/j_0000000000000000000000")).status_code == 503
+        await service.gateway.database.open()
+    assert {event["path"] for event in events if event["event"] == "the database failed"} == {"/api/jobs/..."}
