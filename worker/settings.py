@@ -110,6 +110,12 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Text models: share of a GPU's memory that weights and cache may take together."""
+    kv_offload: bool = False
+    """Text models: all keys and values live on the host, in `kv_host_gib` or half of what is available, and
+    pass through the device a layer at a time: for contexts that it has no room for.
+    """
+    gpu_kv_blocks: Annotated[int, Field(ge=2)] | None = None
+    """Blocks of one layer that pass through the device then. None: 257."""
     tensor_parallel_size: Annotated[int, Field(ge=1, le=64)] = 1
     """GPUs over which the model is shared out, beginning with `device`; on a CPU processes."""
     text_gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
@@ -207,7 +213,8 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.options.TextOptions` that were chosen."""
-        return self._chosen("gpu_memory_utilization")
+        chosen = self._chosen("gpu_memory_utilization", "kv_offload", "gpu_kv_blocks")
+        return chosen | (self._shared_host() if self.kv_offload and not self.kv_host_gib else {})
 
     def _chosen(self, *more: str) -> dict[str, Any]:
         """Options of every engine, and `more`. Imports PyTorch."""
@@ -223,11 +230,13 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         return {**chosen, **self._second_tier(), "attention_backend": self.attention}
 
     def _second_tier(self) -> dict[str, Any]:
-        """Of the KV cache; workers of a machine share what is available."""
-        if self.kv_host_gib == "auto":
-            share = KV_HOST_SHARE / self.workers_on_machine
-            return {"kv_host_gib": None, "kv_host_share": share, "kv_bring_back": self.kv_bring_back}
-        return {"kv_host_gib": self.kv_host_gib, "kv_bring_back": self.kv_bring_back}
+        """Of the KV cache."""
+        size = self._shared_host() if self.kv_host_gib == "auto" else {"kv_host_gib": self.kv_host_gib}
+        return {**size, "kv_bring_back": self.kv_bring_back}
+
+    def _shared_host(self) -> dict[str, Any]:
+        """Workers of a machine share what is available."""
+        return {"kv_host_gib": None, "kv_host_share": KV_HOST_SHARE / self.workers_on_machine}
 
     @model_validator(mode="after")
     def _open_network_needs_a_secret(self) -> Self:

@@ -82,8 +82,8 @@ def ring_blocks(options: TextOptions) -> int | None:
 def _offload_bytes(options: TextOptions, device: torch.device) -> int:
     if options.kv_host_gib:
         return int(options.kv_host_gib * GIB)
-    half = available_bytes() // 2
-    return min(half, CPU_CACHE_BYTES) if device.type == "cpu" else half
+    available = int(available_bytes() * 2 * options.kv_host_share)
+    return min(available, CPU_CACHE_BYTES) if device.type == "cpu" else available
 
 
 def second_tier_slots(checkpoint: TextCheckpoint, options: TextOptions, num_blocks: int) -> int:

@@ -41,11 +41,11 @@ class TextOptions:
     `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
     max_prefill_tokens: of a step that also decodes. gpu_memory_utilization: share of a GPU's memory that may
     be used in all. kv_offload: all keys and values live on the host (`engine.attention.streamed`), in
-    `kv_host_gib` or, where that is 0, half of what is available; `gpu_kv_blocks` pass through the device, of
-    one layer at a time, 2 at least; steps are not recorded then. graphs: "auto" records steps as CUDA graphs
-    where there is CUDA, "off" never does,
-    "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
-    what `engine.cpu.cpus.thread_limit` finds for one engine.
+    `kv_host_gib` or, without one, twice `kv_host_share` (half) of what is available; `gpu_kv_blocks` pass
+    through the device, of one layer at a time, 2 at least; steps are not recorded then. graphs: "auto"
+    records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the same programs
+    unrecorded, on any device with Triton. threads: of a CPU; None takes what
+    `engine.cpu.cpus.thread_limit` finds for one engine.
 
     Raises OptionsError naming the option that is out of range.
     """

@@ -141,6 +141,19 @@ def test_memory_on_the_host_is_a_number_or_a_part_of_what_the_workers_of_a_machi
         load_settings(kv_host_gib=-1)
 
 
+def test_text_workers_with_all_keys_on_the_host_share_half_of_what_is_available() -> None:
+    settings = load_settings(kv_offload=True, gpu_kv_blocks=8, workers_on_machine=5)
+    options = settings.text_options()
+    assert (options["kv_offload"], options["gpu_kv_blocks"], options["kv_host_gib"]) == (True, 8, None)
+    assert options["kv_host_share"] == pytest.approx(0.05)
+    assert settings.engine_options()["kv_host_gib"] == 0, "speech has no such form"
+    assert "kv_offload" not in settings.engine_options()
+    given = load_settings(kv_offload=True, kv_host_gib=3).text_options()
+    assert given["kv_host_gib"] == 3 and "gpu_kv_blocks" not in given
+    with pytest.raises(SettingsError, match="gpu_kv_blocks"):
+        load_settings(gpu_kv_blocks=1)
+
+
 def test_a_worker_has_as_many_slots_for_adapters_as_an_engine_that_python_loads() -> None:
     assert "adapter_slots" not in load_settings().engine_options()
     assert load_settings(adapter_slots=0).engine_options()["adapter_slots"] == 0

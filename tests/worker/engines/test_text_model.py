@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from models.llm import SamplingParams
+from models.llm.engine import TextRequest
 from tests.text_models import SPECIAL, random_model
 from tests.worker.harness import Client, StartWorker, WorkerProcess, wait_until
+from worker.engines.loading import load_engine
 from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind
+from worker.settings import load_settings
 
 PROMPT = "Once upon a time"
 DRAWN = {"max_tokens": 60, "temperature": 0.9, "logprobs": None}
@@ -234,3 +238,24 @@ async def test_tokens_that_follow_closely_leave_together(tmp_path: Path, start_w
         sum(len(frame.tokens) for frame in frames[:place]) for place in range(1, len(frames))
     ]
     assert len(tokens_of(frames)) == 60
+
+
+def test_keys_and_values_on_the_host_change_no_answer(tmp_path: Path) -> None:
+    model = str(random_model(tmp_path / "tiny-qwen3"))
+
+    def answered(**chosen) -> list[int | None]:
+        settings = load_settings(model=model, device="cpu", slots=2, block_size=8, **chosen)
+        engine = load_engine(settings, lambda stage, share: None)
+        try:
+            assert engine.options.kv_offload is settings.kv_offload
+            params = SamplingParams(temperature=0, max_tokens=30)
+            engine.add_request(TextRequest("r", PROMPT * 10, params))
+            outputs = []
+            while engine.has_unfinished():
+                outputs += engine.step()
+            return [output.token for output in outputs]
+        finally:
+            engine.close()
+
+    offloaded = answered(kv_offload=True, gpu_kv_blocks=2, kv_host_gib=0.05)
+    assert offloaded == answered() and len(offloaded) == 30
