@@ -16,6 +16,8 @@ from gateway.edge.addresses import Networks, network, parse
 
 _ELEMENT = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
 _PAIR = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*")+')
+_WELL_QUOTED = re.compile(r'(?:[^"]|"(?:[^"\\]|\\.)*+")*+')
+"""As far as every quotation ends."""
 _V6_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9_A-Za-z.-]*)?")
 _V4_WITH_PORT = re.compile(r"([0-9.]+):[0-9_A-Za-z.-]*")
 
@@ -71,6 +73,8 @@ def address_of(hop: str) -> str | None:
 
 def _forwarded_for(value: str) -> list[str]:
     """What each element of a Forwarded header says after `for=`; empty where it says nothing."""
+    whole = _WELL_QUOTED.match(value).end()
+    value = value[:whole] + value[whole:].replace('"', ",")  # no quotation behind one without end has an end
     hops = []
     for element in _ELEMENT.findall(value):
         pairs = (pair.strip().partition("=") for pair in _PAIR.findall(element))

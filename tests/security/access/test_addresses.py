@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -101,6 +102,26 @@ def test_no_header_brings_it_down(text: str) -> None:
     for name in ("forwarded", "x-forwarded-for"):
         client = client_of(connection(PROXY, (name, value)), PROXIES)
         assert not client.known or parse(client.address.partition("/")[0])
+
+
+@pytest.mark.parametrize("header", ["forwarded", "x-forwarded-for"])
+@pytest.mark.parametrize("piece", ['\\"', '.\\"', ';"', "1.", ","])
+def test_time_grows_with_the_header_and_not_with_its_square(header: str, piece: str) -> None:
+    """60 KB of quotation marks that never end once took half a minute, in which nobody else was answered."""
+
+    def seconds(count: int) -> float:
+        sent = connection(PROXY, (header, piece * count))
+        began = time.thread_time()
+        client_of(sent, PROXIES)
+        return time.thread_time() - began
+
+    short = min(seconds(500) for _ in range(3))
+    assert min(seconds(6_000) for _ in range(3)) < 36 * short + 0.01
+
+
+def test_a_quotation_without_end_hides_no_address() -> None:
+    sent = connection(PROXY, ("Forwarded", 'for="1.1.1.1'), ("Forwarded", "for=192.0.2.7"))
+    assert client_of(sent, PROXIES).address == "192.0.2.7"
 
 
 def test_scoped_addresses_are_of_one_network() -> None:
