@@ -11,6 +11,7 @@ Calls may come from many threads and tasks at once; the engine behind batches th
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import uuid
 from collections import deque
@@ -31,7 +32,7 @@ from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Progress
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
-from models.voxcpm.vae.audio_encoding import read_audio
+from models.voxcpm.vae.audio_encoding import LatentMemory, read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
 """A file, or (mono float32 samples, sample rate)."""
@@ -146,6 +147,7 @@ class VoxCPM:
 
     def __init__(self, engine: VoxCPMEngine) -> None:
         self._engine = engine
+        self._recordings = LatentMemory()
         self._loop = EngineLoop(engine, name="voxcpm")
         self._loop.start()
 
@@ -196,8 +198,9 @@ class VoxCPM:
         voice: a name of `info.voices`. lora: name of a loaded adapter, "" for none; None is the one called
         "default", where that is loaded and enabled. instructions: how to speak, "a warm elderly voice", where
         the model has that feature. reference_audio: speak with this voice. prompt_audio and prompt_text:
-        continue this recording. seed: same seed, same audio; random when not given. None elsewhere means the
-        model's default. Raises engine.errors.RequestError naming the field.
+        continue this recording. Recordings that were given lately are not encoded again. seed: same seed,
+        same audio; random when not given. None elsewhere means the model's default. Raises
+        engine.errors.RequestError naming the field.
         """
         if not has_words(text):
             raise RequestError("text has no words", param="text")
@@ -271,4 +274,6 @@ class VoxCPM:
         if audio is None:
             return None
         samples, sample_rate = audio if isinstance(audio, tuple) else read_audio(Path(audio))
-        return self._engine.encode_audio(samples, sample_rate, role)
+        digest = hashlib.sha256(np.ascontiguousarray(samples)).digest()
+        content = (digest, samples.dtype.str, samples.shape, sample_rate, role)
+        return self._recordings.get(content, lambda: self._engine.encode_audio(samples, sample_rate, role))

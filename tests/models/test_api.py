@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from engine.errors import EngineError, RequestError
+from models.speech import AudioRole
 from models.voxcpm import VoxCPM
+from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.requests.generation import text_ratio_cap
+from models.voxcpm.vae.audio_encoding import CACHE_ENTRIES
 
 CHECKPOINT = str(Path(__file__).parent.parent / "parity" / "tiny_v2")
 
@@ -181,3 +185,35 @@ def test_cancelling_a_long_text_starts_no_further_part(reader: VoxCPM) -> None:
     first_part = len(list(reader.generate(PARTS[0], seed=5).outputs()))
     assert 1 + len(list(outputs)) <= first_part
     assert stream.finish_reason == "cancelled"
+
+
+def test_a_recording_that_was_given_lately_is_not_encoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tone = np.sin(np.arange(8000) / 9).astype(np.float32) / 4
+    soundfile.write(tmp_path / "tone.wav", tone, 16000, subtype="FLOAT")
+    encoded: list[str] = []
+    encode = VoxCPMEngine.encode_audio
+
+    def count(engine: VoxCPMEngine, samples: np.ndarray, rate: int, role: AudioRole) -> np.ndarray:
+        encoded.append(role)
+        return encode(engine, samples, rate, role)
+
+    monkeypatch.setattr(VoxCPMEngine, "encode_audio", count)
+    with VoxCPM.from_pretrained(CHECKPOINT, silence_guard=False) as voice:
+        clip = {"seed": 1, "max_seconds": 0.12}
+        first, again = (
+            voice.synthesize("hello", reference_audio=tmp_path / "tone.wav", **clip) for _ in "ab"
+        )
+        assert encoded == ["reference"] and np.abs(again - first).max() <= 1e-4 * np.abs(first).max()
+        voice.synthesize("hello", reference_audio=(tone, 16000), **clip)
+        assert encoded == ["reference"], "the same content"
+        voice.synthesize("hello", reference_audio=(tone, 8000), **clip)
+        voice.synthesize("hello", prompt_audio=(tone, 16000), prompt_text="a tone.", **clip)
+        voice.synthesize("hello", reference_audio=(tone / 2, 16000), **clip)
+        assert encoded == ["reference", "reference", "prompt", "reference"]
+        for number in range(CACHE_ENTRIES):
+            voice.generate("hello", reference_audio=(tone[number:], 16000), **clip).cancel()
+        before = len(encoded)
+        voice.generate("hello", reference_audio=(tone / 2, 16000), **clip).cancel()
+        assert len(encoded) == before + 1, "the oldest is forgotten"

@@ -7,7 +7,7 @@ it; a reference is padded on the right. Of a reference that is longer than those
 Where the file says so (`reference_resynthesis`, 0 to 1), a reference that a request brings is moved by that
 share towards what the VAE makes of its own reading of it. A model that heard few speakers takes some
 recordings for one of those; it does so less where they sound as its own decoder does. The voices that a
-checkpoint brings, files, are taken as they are. Encoded files are cached by content.
+checkpoint brings, files, are taken as they are, and encoded once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,27 @@ OF_RECORDERS = (".m4a", ".webm")
 """Suffixes of what telephones and browsers record."""
 
 
+class LatentMemory:
+    """Latents of the latest recordings, by what tells their content; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._latents: OrderedDict[Hashable, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, content: Hashable, encode: Callable[[], np.ndarray]) -> np.ndarray:
+        """Those of before, or what `encode` makes."""
+        with self._lock:
+            if content in self._latents:
+                self._latents.move_to_end(content)
+                return self._latents[content]
+        latents = encode()
+        with self._lock:
+            self._latents[content] = latents
+            while len(self._latents) > CACHE_ENTRIES:
+                self._latents.popitem(last=False)
+        return latents
+
+
 class AudioEncoder:
     """Encodes audio with a checkpoint's VAE; safe to call from several threads."""
 
@@ -42,8 +64,7 @@ class AudioEncoder:
         self._device = checkpoint.device
         self._longest_reference: float | None = checkpoint.generation.get("max_reference_seconds")
         self._resynthesis: float = checkpoint.generation.get("reference_resynthesis", 0.0)
-        self._cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
-        self._lock = threading.Lock()
+        self._files = LatentMemory()
         self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
         """Of its own, so that a long reference does not hold up the steps of the engine."""
 
@@ -102,17 +123,8 @@ class AudioEncoder:
 
     def encode_file(self, path: Path, role: AudioRole) -> np.ndarray:
         """An audio file that libsndfile reads, as it is; equal content is encoded once."""
-        key = (hashlib.sha256(path.read_bytes()).hexdigest(), role)
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        patches = self._encode(*read_audio(path), role, resynthesis=0.0)
-        with self._lock:
-            self._cache[key] = patches
-            while len(self._cache) > CACHE_ENTRIES:
-                self._cache.popitem(last=False)
-        return patches
+        content = (hashlib.sha256(path.read_bytes()).hexdigest(), role)
+        return self._files.get(content, lambda: self._encode(*read_audio(path), role, resynthesis=0.0))
 
 
 def most_speech(samples: np.ndarray, sample_rate: int, longest_seconds: float) -> np.ndarray:
