@@ -26,7 +26,7 @@ from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -48,6 +48,7 @@ WORTH_PROCESSES = 8
 Kernel = tuple[str, str, str]
 """Module, name, and what Triton needs to compile this form of it."""
 Report = Callable[[float], None]
+Launcher = Callable[[Any, Any], object]
 
 
 def compile_ahead(
@@ -163,10 +164,13 @@ class Compilers:
 
 
 class _Device:
-    """What Triton asks of a driver before it compiles: here, of a device that need not be there."""
+    """What Triton asks of a driver before it launches: here, of a device that need not be there."""
 
-    def __init__(self, target: GPUTarget) -> None:
+    utils = SimpleNamespace(launch=None)
+
+    def __init__(self, target: GPUTarget, launcher_cls: Launcher) -> None:
         self._target = target
+        self.launcher_cls = launcher_cls
 
     def get_current_target(self) -> GPUTarget:
         return self._target
@@ -182,15 +186,15 @@ def _processes() -> ProcessPoolExecutor:
         min(MAX_PROCESSES, available_cpus()),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_compile_for,
-        initargs=(driver.active.get_current_target(),),
+        initargs=(driver.active.get_current_target(), driver.active.launcher_cls),
     )
 
 
-def _compile_for(target: GPUTarget) -> None:
+def _compile_for(target: GPUTarget, launcher_cls: Launcher) -> None:
     """Makes a process one that compiles, and that ends when the one that began it has, however that did."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the engine's process decides
     Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
-    driver.set_active(_Device(target))
+    driver.set_active(_Device(target, launcher_cls))
 
 
 def _end_with(process: BaseProcess) -> None:
@@ -199,8 +203,11 @@ def _end_with(process: BaseProcess) -> None:
 
 
 def _compile(kernel: Kernel) -> None:
+    """To its binary and, where Triton launches kernels of each signature by a C function of its own (before
+    version 3.7), to that function. A C compiler takes 0.3 s for one, and there are some thirty."""
     module, name, form = kernel
-    getattr(import_module(module), name).preload(form)
+    compiled = getattr(import_module(module), name).preload(form)
+    driver.active.launcher_cls(compiled.src, compiled.metadata)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
     TRITON_CACHE_DIR=EMPTY python -m tests.engine.kernels.compile_noted
 
 A line of JSON: how many kernels were compiled by the first call and by the second, how often the work was
-rehearsed, how many binaries the cache holds, and what was reported on the way. The interpreter has to be off
-(TRITON_INTERPRET unset), hence a program of its own.
+rehearsed, how many binaries the cache holds, how many launchers were made, and what was reported on the way.
+The interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from triton.runtime import driver
 from engine.kernels import ahead
 from engine.kernels.linear.split_linear import partial_linear, split_linear
 from engine.kernels.norms.norm import rms_norm
+from tests.engine.kernels.launcher import Launcher
 
 
 class Hopper:
     """What Triton asks of a driver before it launches."""
+
+    launcher_cls = Launcher
 
     def get_current_target(self) -> GPUTarget:
         return GPUTarget("cuda", 90, 32)
@@ -50,7 +53,9 @@ def main() -> None:
     with torch.inference_mode():
         counts = [ahead.compile_ahead(rehearse, "work", reported.append) for _ in range(2)]
     binaries = len(list(Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin")))
-    found = {"counts": counts, "rehearsed": len(rehearsed), "binaries": binaries, "reported": reported}
+    launchers = len(list(Path(os.environ["TRITON_CACHE_DIR"]).glob("*.launcher")))
+    found = {"counts": counts, "rehearsed": len(rehearsed), "reported": reported}
+    found |= {"binaries": binaries, "launchers": launchers}
     print(json.dumps(found))
 
 
