@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
@@ -31,6 +32,8 @@ _ESCAPED = re.compile(r"\\([\"\\])")
 """What the grammars make of quotes and backslashes."""
 _MOST_CHARACTERS = 200
 """Of a clause that is compared with what the grammars make of it."""
+_MOST_PAIRS = 4000
+"""Of one character in both: text has some 3000, and comparing takes the square of their number."""
 _CLAUSE = re.compile(r"[^，,。；;！!？?：:\n、]+(?:,(?=\d)[^，,。；;！!？?：:\n、]+)*")
 
 
@@ -49,7 +52,7 @@ def by_grammar(text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
 
 def _clause(clause: str) -> list[Edit]:
     said = _said(clause) if len(clause) <= _MOST_CHARACTERS else ""
-    changes = _changes(clause, said) if said else None
+    changes = _changes(clause, said) if said and _pairs(clause, said) <= _MOST_PAIRS else None
     if changes is None or any(character.isdecimal() for character in said):
         return [Edit(m.start(), m.end(), number(m[0])) for m in re.finditer(NUMBER, clause)]
     return changes
@@ -63,6 +66,12 @@ def _said(clause: str) -> str:
     except (AssertionError, RuntimeError, ValueError) as error:
         logger.info("grammar failed", reason=type(error).__name__)
         return ""
+
+
+def _pairs(clause: str, said: str) -> int:
+    """How many characters of the one are equal to how many of the other, each with each."""
+    counts = Counter(said)
+    return sum(counts[character] for character in clause)
 
 
 def _changes(clause: str, said: str) -> list[Edit] | None:
