@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from gateway.slots.line.positions import CallLater
@@ -29,8 +28,9 @@ class Alarm:
         """Do not ring."""
         self._setting += 1
         handle, self._handle = self._handle, None
-        if isinstance(handle, asyncio.TimerHandle):  # or it would keep the session alive until its time
-            handle.cancel()
+        cancel = getattr(handle, "cancel", None)  # uvloop's are none of asyncio's
+        if cancel is not None:  # or it would keep the session alive until its time
+            cancel()
 
 
 class IdleWatch:
