@@ -7,7 +7,7 @@ transformer/      the transformer that all families are made of
 lora/             adapters of any family
 sentences.py      long text in parts that a model speaks well
 config_fields.py  configuration files of checkpoints, and what is refused in them
-bounds.py         which numbers a field may hold
+bounds.py         which numbers a field may hold, which options there are
 download.py       checkpoints from a hub
 revision.py       what tells checkpoints apart
 keyed_random.py   random numbers by seed and position alone

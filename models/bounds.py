@@ -1,4 +1,4 @@
-"""Which numbers a field of a request or of a file may hold.
+"""Which numbers a field of a request or of a file may hold, and which options there are.
 
 bounds = Bounds(0, 1)
 if not bounds.hold(value):
@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
+
+from engine.errors import OptionsError
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,10 @@ class Bounds:
             low = f"above {self.low} and at most" if self.above else f"between {self.low} and"
             return f"{kind} {low} {self.high}"
         return f"{kind} above {self.low}" if self.above else f"{kind} of at least {self.low}"
+
+
+def check_known(given: Iterable[str], options: type) -> None:
+    """Raises OptionsError naming what is no field of the dataclass `options`, and what is."""
+    known = [field.name for field in fields(options)]
+    if unknown := sorted(set(given) - set(known)):
+        raise OptionsError(f"there is no option {', '.join(unknown)}, only {', '.join(known)}")

@@ -165,6 +165,12 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
             raise ValueError("must be cpu, cuda or auto")
         return device
 
+    @field_validator("graphs", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: Any) -> Any:
+        """YAML reads `off` as false."""
+        return "off" if value is False else value
+
     @field_validator("gateway_urls", mode="before")
     @classmethod
     def _split_commas(cls, value: Any) -> Any:

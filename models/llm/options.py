@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from engine.config import BringBack
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
-from models.bounds import Bounds
+from models.bounds import Bounds, check_known
 
 Graphs = Literal["auto", "off", "static"]
 _COUNTS = (
@@ -85,7 +85,5 @@ def text_options(**given: Any) -> TextOptions:
         if own != name and own in given:
             raise OptionsError(f"{own} is given twice, also as {name}")
         options[own] = None if own != name and value == _CHOSEN_BY_ITSELF else value
-    known = [field.name for field in fields(TextOptions)]
-    if unknown := sorted(options.keys() - set(known)):
-        raise OptionsError(f"there is no option {', '.join(unknown)}, only {', '.join(known)}")
+    check_known(options, TextOptions)
     return TextOptions(**options)

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.attention.selection import check_backend
 from engine.device.devices import default_dtype, select_device
+from models.bounds import check_known
 from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
@@ -33,6 +34,7 @@ def load_engine(
     if adapter_slots is None and tensor_parallel_size == 1:
         adapter_slots = ADAPTER_SLOTS
     options["adapter_slots"] = adapter_slots or None
+    check_known(options, EngineOptions)
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)

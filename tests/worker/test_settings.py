@@ -154,6 +154,15 @@ def test_text_workers_with_all_keys_on_the_host_share_half_of_what_is_available(
         load_settings(gpu_kv_blocks=1)
 
 
+def test_off_in_a_file_is_the_word(tmp_path: Path) -> None:
+    file = tmp_path / "worker.yaml"
+    file.write_text("worker:\n  graphs: off\n")
+    assert load_settings(file).graphs == "off"
+    file.write_text("worker:\n  graphs: on\n")
+    with pytest.raises(SettingsError, match="graphs"):
+        load_settings(file)
+
+
 def test_a_worker_has_as_many_slots_for_adapters_as_an_engine_that_python_loads() -> None:
     assert "adapter_slots" not in load_settings().engine_options()
     assert load_settings(adapter_slots=0).engine_options()["adapter_slots"] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import OptionsError
+from models.voxcpm import VoxCPM
 from models.voxcpm.options import EngineOptions
 
 
@@ -16,3 +17,9 @@ def test_what_is_counted_is_a_whole_number(option: str, value: object) -> None:
     with pytest.raises(OptionsError, match=f"{option} must be a whole number"):
         EngineOptions(**{option: value})
     assert getattr(EngineOptions(**{option: 2}), option) == 2
+
+
+@pytest.mark.parametrize("option", ["enforce_eager", "gpu_memory_utilization", "devices"])
+def test_an_option_that_there_is_not_is_named_before_anything_is_loaded(option: str) -> None:
+    with pytest.raises(OptionsError, match=rf"no option {option}, only max_num_seqs, .*graphs"):
+        VoxCPM.from_pretrained("nowhere/at-all", **{option: 1})
