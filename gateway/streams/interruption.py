@@ -11,6 +11,7 @@ The work stays in its own task: no second one is needed for it, and none to wait
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from types import TracebackType
 from typing import Self
 
@@ -42,7 +43,15 @@ class Interruption:
         task, self._task = self._task, None
         cause, self._cause = self._cause, None
         try:
-            if cause is not None and task.uncancel() <= self._cancelled_before:
+            if cause is None:
+                return
+            heard = kind is asyncio.CancelledError
+            if not heard:  # the block ended before it awaited anything: what comes next would be cancelled
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0)
+            if task.uncancel() <= self._cancelled_before:
                 raise cause from None
+            if not heard:
+                raise asyncio.CancelledError
         finally:
             del cause, error, trace  # the exception holds this frame, which must not hold the exception

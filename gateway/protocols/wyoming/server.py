@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -34,7 +35,10 @@ async def listening(gateway: Gateway) -> AsyncIterator[None]:
         task = asyncio.current_task()
         tasks.add(task)
         try:
-            await Connection(gateway, reader, writer).run()
+            with contextlib.suppress(
+                asyncio.CancelledError
+            ):  # the gateway ends; asyncio would report a defect
+                await Connection(gateway, reader, writer).run()
         finally:
             tasks.discard(task)
 

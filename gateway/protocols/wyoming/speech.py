@@ -94,6 +94,7 @@ class Connection(DialogueListener):
     async def _hear_out(self) -> None:
         """Say no more, and drop what still comes: a connection that is closed with bytes unread is reset, and
         its client loses what it was told last (RFC 1122, 4.2.2.13)."""
+        self._check_there()
         self._writer.write_eof()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HEARD_OUT_SECONDS):
@@ -227,12 +228,18 @@ class Connection(DialogueListener):
         self._outbox.put(encode(kind, data))
 
     async def _write(self, data: str | bytes) -> None:
+        self._check_there()
         self._writer.write(data)
         self._stall.start(self._writer.transport)
         try:
             await self._writer.drain()
         finally:
             self._stall.stop()
+
+    def _check_there(self) -> None:
+        """Raises ConnectionResetError; of a connection that is closed uvloop raises RuntimeError."""
+        if self._writer.is_closing():
+            raise ConnectionResetError
 
 
 def _start(event: Event) -> Start:

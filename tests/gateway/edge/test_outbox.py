@@ -118,6 +118,32 @@ async def test_the_first_cause_counts_and_none_after_the_block() -> None:
     await asyncio.sleep(0)
 
 
+async def test_a_block_that_interrupts_itself_at_its_end_leaves_nothing_cancelled() -> None:
+    interruption = Interruption()
+
+    async def work() -> str:
+        with pytest.raises(KeyError):
+            async with interruption:
+                interruption.end_with(KeyError())
+                raise ValueError
+        await asyncio.sleep(0)
+        return "went on"
+
+    assert await asyncio.create_task(work()) == "went on"
+
+
+async def test_who_interrupts_itself_and_is_cancelled_stays_cancelled() -> None:
+    interruption = Interruption()
+
+    async def work() -> None:
+        async with interruption:
+            interruption.end_with(KeyError())
+            asyncio.current_task().cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(work())
+
+
 async def test_a_task_that_is_cancelled_too_stays_cancelled() -> None:
     interruption = Interruption()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -263,6 +264,38 @@ async def test_languages_are_those_of_speech_where_a_text_model_is_served(tmp_pa
             there.say("describe")
             (program,) = (await there.until("info"))["tts"]
             assert program["voices"][0]["languages"] == ["en"]
+
+
+def cut(there: Assistant) -> None:
+    """Reset the connection."""
+    there.writer.get_extra_info("socket").setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0" + bytes(4)
+    )
+    there.writer.transport.abort()
+
+
+async def test_who_is_cut_off_while_it_is_answered_is_no_defect(fleet: GatewayProcess) -> None:
+    """What it had sent by then is read, and the answers find the connection closed."""
+    for _ in range(20):
+        async with assistant(fleet) as there:
+            for _ in range(50):
+                there.say("describe")
+            there.writer.write(b"[]\n")
+            await there.writer.drain()
+            cut(there)
+    await all_free(fleet)
+    assert not [line for line in fleet.log if "unhandled" in line or "Exception" in line]
+
+
+async def test_a_gateway_that_ends_leaves_a_client_without_a_word_of_defects() -> None:
+    with started_fleets() as start:
+        gateway, _ = start(1, gateway={"wyoming_port": 0})
+        async with assistant(gateway) as there:
+            there.say("ping")
+            await there.until("pong")
+            assert gateway.stop() == 0
+            assert await there.receive() is None
+        assert "Exception" not in "".join(gateway.log)
 
 
 async def test_where_keys_are_needed_nobody_is_served() -> None:
