@@ -79,8 +79,8 @@ class Tending(Generic[Row, Files]):
         self._work, self._at_once, self._is_closing, self._gauge = work, at_once, is_closing, gauge
         self.tasks: dict[str, asyncio.Task[None]] = {}
         """By the id of the row."""
-        self._owners: Counter[str] = Counter()
-        """Of the rows that are worked on here."""
+        self._owners: dict[str, str] = {}
+        """Of the rows that are worked on here, by the id of the row."""
         self._wake = asyncio.Event()
         self._swept_at = 0.0
 
@@ -128,7 +128,8 @@ class Tending(Generic[Row, Files]):
             return
         waiting = [row for row in await self._work.waiting() if row.id not in self.tasks]
         while waiting and len(self.tasks) < self._at_once:
-            row = min(waiting, key=lambda row: self._owners[row.owner])  # the first of the least
+            owners = Counter(self._owners.values())
+            row = min(waiting, key=lambda row: owners[row.owner])  # the first of the least
             waiting.remove(row)
             if (files := await self._locked(row)) is not None:
                 await self._start(row, files)
@@ -152,7 +153,7 @@ class Tending(Generic[Row, Files]):
         if fresh is None:
             files.unlock()
             return
-        self._owners[fresh.owner] += 1
+        self._owners[fresh.id] = fresh.owner
         self.tasks[fresh.id] = asyncio.create_task(self._do(fresh, files))
         self._gauge.set(len(self.tasks))
 
@@ -164,8 +165,7 @@ class Tending(Generic[Row, Files]):
             await asyncio.sleep(_RETRY_SECONDS)
         finally:
             files.unlock()
-            del self.tasks[row.id]
-            self._owners[row.owner] -= 1
+            del self.tasks[row.id], self._owners[row.id]
             self._gauge.set(len(self.tasks))
             self._wake.set()
 

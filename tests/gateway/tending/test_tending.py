@@ -49,7 +49,8 @@ class Errands:
 
     async def work(self, row: Row, files: Folder) -> None:
         self.done.append(row.id)
-        self.over.set()
+        if row.id == self.rows[-1].id:
+            self.over.set()
 
     async def sweep(self) -> None:
         """Nothing is old."""
@@ -62,3 +63,14 @@ async def test_a_folder_that_cannot_be_locked_keeps_no_other_row() -> None:
     async with tending.running(), asyncio.timeout(5):
         await errands.over.wait()
     assert errands.done == ["whole"]
+
+
+async def test_whose_rows_are_done_is_forgotten() -> None:
+    """Owners are addresses, of which there is no end."""
+    errands = Errands([Row(str(number), owner=f"192.0.2.{number}") for number in range(20)])
+    gauge = Gauge("running", "Rows", registry=CollectorRegistry())
+    tending = Tending[Any, Any](errands, 2, lambda: False, gauge)
+    async with tending.running(), asyncio.timeout(5):
+        await errands.over.wait()
+    assert len(errands.done) == 20
+    assert not any("192.0.2." in repr(kept) for kept in vars(tending).values() if kept is not errands)
