@@ -2,5 +2,5 @@
 
 reading.py   `Documents.read`: a file to a `Document`, or why not
 blocks.py    which of its blocks begin chapters
-reader/      what the child does: txt, md, html, epub, docx, odt, rtf, pdf
+reader/      what the child does: txt, md, html, epub, docx, odt, fodt, rtf, pdf
 """

@@ -18,7 +18,7 @@ from gateway.documents.blocks import Block, Found, in_chapters, title_of
 from gateway.errors import ApiError
 from gateway.text.language import told_language
 
-FORMATS = ("txt", "srt", "vtt", "md", "html", "epub", "docx", "odt", "rtf", "pdf")
+FORMATS = ("txt", "srt", "vtt", "md", "html", "epub", "docx", "odt", "fodt", "rtf", "pdf")
 _SUBTITLES = "srt"
 """What the child calls both."""
 PROCESSOR_SECONDS = 40

@@ -17,7 +17,7 @@ from plain.subtitles import looks_like_subtitles, read_subtitles
 from refusal import Refusal
 from rtf import file as rtf_file
 from text import Text
-from web_page import read_page
+from web_page import local_name, parsed_xml, read_page
 from word import file as word_file
 
 _PDF_HEAD_BYTES = 1024
@@ -26,6 +26,8 @@ _HTML = re.compile(
     rb"<(?:!doctype\s+html|html|head|body|main|article|section|div|p|h[1-6]|title|meta|table)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )
+_XML = re.compile(r"\s*<(?:(\?xml\s)|[^\W\d][\w.:-]*[\s/>])")
+"""Or what begins so; the group is of what says that it is."""
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 """Of UTF-16 and UTF-32."""
 _OTHERS = (b"\xd0\xcf\x11\xe0", b"PK", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
@@ -75,6 +77,8 @@ def _read(file: BinaryIO, text: Text) -> str:
     if content.startswith(_WIDE_MARKS) and _HTML.match(head := words.encode()):
         read_page(b"\xef\xbb\xbf" + head, text)
         return "html"
+    if (begun := _XML.match(words)) and (format := _read_xml(content, text, is_declared=bool(begun[1]))):
+        return format
     if looks_like_subtitles(words):
         read_subtitles(words, text)
         return "srt"
@@ -83,6 +87,24 @@ def _read(file: BinaryIO, text: Text) -> str:
         return "md"
     read_text(words, text)
     return "txt"
+
+
+def _read_xml(content: bytes, text: Text, *, is_declared: bool) -> str | None:
+    """The name of its format; None where it is no XML after all. Raises Refusal for XML of another format."""
+    try:
+        root = parsed_xml(content)
+    except etree.XMLSyntaxError:
+        if is_declared:
+            raise
+        return None
+    text.encoding = ""
+    if local_name(root) == "html":
+        read_page(content, text)
+        return "html"
+    if root.tag != odt_file.FLAT_ROOT:
+        raise Refusal("document_format")
+    odt_file.read_flat(root, text)
+    return "odt"
 
 
 def _read_archive(file: BinaryIO, text: Text) -> str:

@@ -66,29 +66,43 @@ def word_with(paragraph: str) -> bytes:
     return zipped({**files, "word/document.xml": body})
 
 
-def odt(body: str, styles: str = "", named: str = "", **more: str) -> bytes:
-    """Of LibreOffice; `styles`: those of its content, `named`: those that have names."""
-    spaces = "".join(
-        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
-        for name, space in (("office", "office"), ("text", "text"), ("table", "table"), ("style", "style"),
-                            ("draw", "drawing"), ("meta", "meta"))
-    )  # fmt: skip
-    loext = ' xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"'
-    dc = ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
-    content = (
-        f"<office:document-content{spaces}{loext}{dc}><office:automatic-styles>{styles}</office:automatic-styles>"
-        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
-    )
+SPACES = "".join(
+    f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
+    for name, space in (("office", "office"), ("text", "text"), ("table", "table"), ("style", "style"),
+                        ("draw", "drawing"), ("meta", "meta"))
+) + (
+    ' xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"'
+    ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+)  # fmt: skip
+"""Of OpenDocument, as LibreOffice names them."""
+
+
+def odt_parts(body: str, styles: str = "", named: str = "") -> dict[str, str]:
+    """What is in such a document; `styles`: those of its content, `named`: those that have names."""
     facts = "<dc:title>The Walk</dc:title><dc:creator>Bob</dc:creator><dc:language>en-GB</dc:language>"
-    files = {
-        "mimetype": "application/vnd.oasis.opendocument.text",
-        "content.xml": content,
-        "styles.xml": f"<office:document-styles{spaces}{loext}><office:styles>{named}</office:styles>"
-        "</office:document-styles>",
-        "meta.xml": f"<office:document-meta{spaces}{dc}><office:meta>{facts}</office:meta>"
-        "</office:document-meta>",
+    return {
+        "meta": f"<office:meta>{facts}</office:meta>",
+        "styles": f"<office:styles>{named}</office:styles>",
+        "content": f"<office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:text>{body}</office:text></office:body>",
     }
-    return zipped({**files, **more})
+
+
+def odt(body: str, styles: str = "", named: str = "", **more: str) -> bytes:
+    """As a package of files."""
+    files = {
+        f"{name}.xml": f"<office:document-{name}{SPACES}>{part}</office:document-{name}>"
+        for name, part in odt_parts(body, styles, named).items()
+    }
+    return zipped({"mimetype": "application/vnd.oasis.opendocument.text", **files, **more})
+
+
+def fodt(body: str, styles: str = "", named: str = "") -> bytes:
+    """As one file."""
+    parts = "".join(odt_parts(body, styles, named).values())
+    return (
+        f"<?xml version='1.0' encoding='UTF-8'?>\n<office:document{SPACES}>{parts}</office:document>".encode()
+    )
 
 
 def numbered_word(levels: str, begins: str, paragraphs: Sequence[tuple[str, int, int | None]]) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.documents.files import numbered_word, odt
+from tests.gateway.documents.files import fodt, numbered_word, odt
 from tests.gateway.documents.told import read
 
 HTML = (
@@ -92,3 +92,8 @@ async def test_items_of_lists_have_the_numbers_that_are_shown(kind: str, tmp_pat
     content, said = CASES[kind]
     document = await read(content, tmp_path / "upload")
     assert [block.text for block in document.blocks] == said
+
+
+async def test_they_are_those_of_a_flat_file(tmp_path: Path) -> None:
+    document = await read(fodt(ODT, COUNTS, OUTLINE), tmp_path / "upload")
+    assert [block.text for block in document.blocks] == CASES["odt"][1]

@@ -11,7 +11,18 @@ import pytest
 
 from gateway.documents.reading import FORMATS, Documents
 from gateway.errors import ApiError
-from tests.gateway.documents.files import CONTAINER, LOCKED, epub, odt, page, pdf, word, word_with, zipped
+from tests.gateway.documents.files import (
+    CONTAINER,
+    LOCKED,
+    epub,
+    fodt,
+    odt,
+    page,
+    pdf,
+    word,
+    word_with,
+    zipped,
+)
 from tests.gateway.documents.told import MOST_CHARACTERS, marked, opened, read, refusal
 
 WALK = ["# One", "They walked. It rained.", "# Two", "They came home."]
@@ -23,6 +34,10 @@ PAGES = {
 }
 LINES = [[("One", 24, 700), ("They walked.", 12, 650), ("It rained.", 12, 636)],
          [("Two", 24, 700), ("They came home.", 12, 650)]]  # fmt: skip
+ODT_WALK = (
+    "<text:h text:outline-level='1'>One</text:h><text:p>They walked.<text:s/>It\n rained.</text:p>"
+    "<text:h text:outline-level='1'>Two</text:h><text:p>They <text:span>came</text:span> home.</text:p>"
+)
 WALKS = {
     "txt": b"Chapter 1\n\nThey walked.\nIt rained.\n\nChapter 2\n\nThey came home.\n",
     "md": b"# One\n\nThey **walked**. It\nrained.\n\n# Two\n\nThey [came](http://a) home.\n",
@@ -31,10 +46,11 @@ WALKS = {
     "epub": epub(PAGES),
     "epub with contents": epub(PAGES, [("One", "1.xhtml"), ("Two", "2.xhtml#x")]),
     "docx": word(("One", 1), ("They walked. It rained.", 0), ("Two", 1), ("They came home.", 0)),
-    "odt": odt(
-        "<text:h text:outline-level='1'>One</text:h><text:p>They walked.<text:s/>It\n rained.</text:p>"
-        "<text:h text:outline-level='1'>Two</text:h><text:p>They <text:span>came</text:span> home.</text:p>"
-    ),
+    "odt": odt(ODT_WALK),
+    "fodt": fodt(ODT_WALK),
+    "fodt in UTF-16": fodt(ODT_WALK).replace(b"UTF-8", b"UTF-16").decode().encode("utf-16"),
+    "xhtml": b"<?xml version='1.0'?><?xml-stylesheet href='a.css'?>\n<html xmlns='http://www.w3.org/1999/xhtml'>"
+    b"<body><h1>One</h1><p>They walked. It rained.</p><h1>Two</h1><p>They came home.</p></body></html>",
     "rtf": b"{\\rtf1\\ansi{\\stylesheet{\\s1\\outlinelevel0 Part;}}"
     b"{\\pard\\s1 One\\par}\\pard They {\\b walked}"
     b". It\r\n rained.\\par\\pard\\outlinelevel0 Two\\par\\pard They came home.}",
@@ -89,6 +105,12 @@ async def test_markdown_is_said_without_the_signs_of_tables_tasks_and_notes(path
     assert await marked(markdown.encode(), path) == [
         "# One", "Name, Age", "Ann, 5", "Bob", "They walked.", "They rest.", "It rained and snowed [^b].",
         "It is far.", "A lot. There.",
+    ]  # fmt: skip
+
+
+async def test_a_text_that_begins_as_xml_does_is_text(path: Path) -> None:
+    assert await marked(b"<Ann> They walked.\n\n<Bob> It rained.", path) == [
+        "<Ann> They walked.", "<Bob> It rained."
     ]  # fmt: skip
 
 
@@ -240,6 +262,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
                         "document_encrypted"),
     "an odt in a package that is locked": (lambda: zipped({"encrypted-package": "A"}), "document_encrypted"),
     "half an odt": (lambda: zipped({"content.xml": "<a>"}), "document_unreadable"),
+    "half an fodt": (lambda: fodt(ODT_WALK)[:-9], "document_unreadable"),
+    "a flat sheet": (lambda: fodt("").replace(b"office:text", b"office:spreadsheet"), "document_format"),
+    "xml": (lambda: b"\xef\xbb\xbf<?xml version='1.0'?>\n<feed><title>A.</title></feed>", "document_format"),
+    "xml that does not say so": (lambda: b"\n<speak>A <break/> b.</speak>\n", "document_format"),
     "a sheet": (lambda: zipped({"content.xml": "<a/>"}), "document_format"),
     "many files": (lambda: zipped({f"{n}": "" for n in range(10_001)}), "document_too_large"),
     "a zip that lies": (lying, "document_unreadable"),

@@ -1,8 +1,12 @@
-"""LibreOffice's odt (OpenDocument text): paragraphs in order, in sections, lists and tables too."""
+"""LibreOffice's odt (OpenDocument text): paragraphs in order, in sections, lists and tables too.
+
+The same as one file of XML is fodt, "flat".
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from archive import Archive
 from lxml import etree
@@ -18,8 +22,9 @@ LOCKED_PART = "encrypted-package"
 """All that a file has which newer programs have encrypted."""
 _MANIFEST, _STYLES, _FACTS = "META-INF/manifest.xml", "styles.xml", "meta.xml"
 _ENCRYPTED = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}encryption-data"
-_BODY, _COMMENT, _FORMS = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:office:1.0}}{name}" for name in ("text", "annotation", "forms")
+FLAT_ROOT, _META, _BODY, _COMMENT, _FORMS = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:office:1.0}}{name}"
+    for name in ("document", "meta", "text", "annotation", "forms")
 )
 _SILENT = (
     _COMMENT, _FORMS, "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}*",
@@ -45,13 +50,25 @@ def read_odt(archive: Archive, text: Text) -> None:
     if LOCKED_PART in archive or _is_encrypted(archive):
         raise Refusal("document_encrypted")
     content = parsed_xml(archive.read(MAIN_PART))
-    body = next(content.iter(_BODY), None)
-    if body is None:
-        raise Refusal("document_format")
-    roots = [parsed_xml(archive.read(_STYLES))] if _STYLES in archive else []
-    roots.append(content)
+    styles = [parsed_xml(archive.read(_STYLES))] if _STYLES in archive else []
     if _FACTS in archive:
         _say(parsed_xml(archive.read(_FACTS)), text)
+    _read_parts([*styles, content], text)
+
+
+def read_flat(document: etree._Element, text: Text) -> None:
+    """The same of a document in one file, whose root is `FLAT_ROOT`."""
+    facts = document.find(_META)
+    if facts is not None:
+        _say(facts, text)
+    _read_parts([document], text)
+
+
+def _read_parts(roots: Sequence[etree._Element], text: Text) -> None:
+    """What the last of the parts says, by the styles of all."""
+    body = next(roots[-1].iter(_BODY), None)
+    if body is None:
+        raise Refusal("document_format")
     styles = Styles(roots)
     _drop_what_is_silent(body)
     _read(body, styles, Numbers(roots, styles), text)

@@ -201,7 +201,7 @@ export default {
   "error.too_many_jobs": "There are too many long texts. Delete one first.",
   "error.jobs_unavailable": "Long texts cannot be reached at the moment.",
   "error.disk_full": "The disk of the service has no room for more. Delete something first.",
-  "error.document_format": "This is none of the files that can be read: txt, srt, vtt, md, html, epub, docx, odt, rtf, pdf.",
+  "error.document_format": "This is none of the files that can be read: txt, srt, vtt, md, html, epub, docx, odt, fodt, rtf, pdf.",
   "error.document_unreadable": "The file cannot be read. It may be damaged.",
   "error.document_encrypted": "The file is protected. Choose one that opens without a password.",
   "error.document_encoding": "Which encoding the text has cannot be told. Save it as UTF-8, and choose that file.",

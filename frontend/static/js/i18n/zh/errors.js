@@ -198,7 +198,7 @@ export default {
   "error.too_many_jobs": "长文本过多，请先删除一个。",
   "error.jobs_unavailable": "暂时无法读取长文本。",
   "error.disk_full": "服务的磁盘空间不足，请先删除一些内容。",
-  "error.document_format": "无法读取此类文件，请选择 txt、srt、vtt、md、html、epub、docx、odt、rtf 或 pdf。",
+  "error.document_format": "无法读取此类文件，请选择 txt、srt、vtt、md、html、epub、docx、odt、fodt、rtf 或 pdf。",
   "error.document_unreadable": "无法读取此文件，它可能已损坏。",
   "error.document_encrypted": "此文件受保护，请选择无需密码即可打开的文件。",
   "error.document_encoding": "无法识别文本的编码，请将其另存为 UTF-8 后再选择该文件。",
