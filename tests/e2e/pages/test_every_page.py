@@ -108,6 +108,52 @@ def test_a_book_is_no_wider_than_the_narrowest_window(page: Page, fleet: Server)
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
+def test_the_player_leaves_most_of_a_magnified_page_to_the_text(page: Page, fleet: Server) -> None:
+    book = {"title": "Heard", "blocks": [{"text": "The fog lifted a little after six. " * 4}]}
+    made = httpx.post(f"{fleet.url}/api/books", json=book).json()
+    page.set_viewport_size({"width": 320, "height": 256})  # four times as large as in 1280 by 1024
+    page.goto(f"{fleet.url}/book/{made['id']}")
+    page.locator("#hear").click()
+    player = page.locator("#reader")
+    expect(player.locator(".word.heard").first).to_be_visible(timeout=30_000)
+    box = player.bounding_box()
+    assert box is not None
+    assert box["height"] <= 128
+
+
+def test_small_controls_can_be_pressed_with_a_finger(page: Page, fleet: Server) -> None:
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "Small", "blocks": [{"text": "One."}]}).json()
+    said = {
+        "text": "Sixteen words of a title that is far too long for the line of a phone. " * 3,
+        "record": True,
+    }
+    recorded = httpx.post(f"{fleet.url}/tts", json=said, timeout=60).headers["x-session-id"]
+    page.set_viewport_size({"width": 360, "height": 640})
+    for path, control, least in (
+        (f"/book/{made['id']}", ".block-select", 24),
+        (f"/sessions/{recorded}", "#edit-title", 44),
+    ):
+        page.goto(fleet.url + path)
+        expect(page.locator(control)).to_be_visible()
+        box = page.locator(control).bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= least, path
+
+
+@pytest.mark.parametrize("path", ["/book/b_none", "/sessions/s_none"])
+def test_a_page_of_what_is_gone_says_so_and_nothing_else(browser: Browser, fleet: Server, path: str) -> None:
+    with watched_page(browser, viewport=SIZES["desktop"]) as watched:  # a browser complains of a 404
+        page = watched.page
+        page.goto(fleet.url + path)
+        expect(page.locator("#problem")).to_be_visible()
+        expect(page.locator("h1")).to_have_count(1)
+        expect(page.locator("main button:visible")).to_have_count(1)
+        page.set_viewport_size({"width": 320, "height": 640})
+        assert page.evaluate("document.querySelector('#problem p').clientWidth") >= 12 * 16
+        skip = page.locator("a.skip").get_attribute("href")
+        assert page.locator(skip or "").count() == 1 or page.locator("a.skip").is_hidden()
+
+
 _NOTHING_CHANGES = "() => document.getAnimations().every((each) => !(each instanceof CSSTransition))"
 _CONTRAST = """(selector) => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

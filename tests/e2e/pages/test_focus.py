@@ -88,6 +88,33 @@ def test_blocks_that_are_moved_or_brought_back_have_the_focus(page: Page, fleet:
     expect(tools).to_be_focused()
 
 
+def test_bars_of_a_book_that_are_closed_leave_the_focus_at_their_block(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Bars', 'One.', 'Two.')}")
+    tools = page.get_by_role("button", name="Voice, pause and takes: Two.")
+    page.get_by_role("checkbox", name="Select: Two.").press("Space")
+    page.locator("#bulk").get_by_role("button", name="Clear").press("Enter")
+    expect(tools).to_be_focused()
+    page.get_by_role("button", name="Make: Two.").press("Enter")
+    page.get_by_role("button", name="Hear: Two.").press("Enter", timeout=SPOKEN)
+    page.get_by_role("button", name="Close the player").press("Enter")
+    expect(tools).to_be_focused()
+    page.get_by_role("checkbox", name="Select: Two.").press("Space")
+    page.locator("#bulk").get_by_role("button", name="Remove").press("Enter")
+    page.locator("#undo").get_by_role("button", name="Close").press("Enter")
+    expect(page.get_by_role("button", name="Voice, pause and takes: One.")).to_be_focused()
+
+
+def test_an_empty_block_stays_until_the_focus_has_left_it(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/book/{new_book(fleet, 'Empty', 'One.')}")
+    page.locator("#append").press("Enter")
+    page.keyboard.press("Tab")
+    more = page.locator(".block").nth(1).locator("[data-do=more]")
+    expect(more).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#append")).to_be_focused()
+    expect(page.locator(".block")).to_have_count(1)
+
+
 def test_a_text_that_is_moved_keeps_its_caret(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/book/{new_book(fleet, 'Caret', 'One.', 'Two.')}")
     page.locator(".block-text", has_text="Two.").click()

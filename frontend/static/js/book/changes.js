@@ -11,7 +11,8 @@ export class Changes {
   #book;
   #list;
   #voices;
-  #undo = new UndoBar(byId("undo"), { closes: true });
+  #undo = new UndoBar(byId("undo"), { closed: () => this.#list.focus(this.#changed) });
+  #changed = new Set();
 
   /** @param {Manuscript} book @param {BlockList} list @param {Voices} voices */
   constructor(book, list, voices) {
@@ -52,6 +53,7 @@ export class Changes {
 
   /** @param {string} key of the message @param {Set<string>} keys of the blocks that were changed */
   #offerUndo(key, keys) {
+    this.#changed = keys;
     this.#undo.offer(key, { count: integer(keys.size) }, async () => {
       this.#book.undo();
       this.#list.focus(keys);

@@ -34,7 +34,7 @@ class Editor {
     voice: () => this.changes.give(),
     make: () => this.#make([...this.list.selected]),
     remove: () => this.changes.remove(this.list.selected),
-    clear: () => this.list.clearSelection(),
+    clear: () => this.#clear(),
   });
   #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
 
@@ -55,20 +55,21 @@ class Editor {
       this.#begin(book);
     } catch (error) {
       if (turn !== this.#turn) return;
-      byId("blocks").replaceChildren();
+      byId("head").hidden = true; // there is no book whose state it could tell
       this.#fail(error, () => this.#load());
     }
     byId("book").removeAttribute("aria-busy");
   }
 
   #begin(book) {
+    byId("head").hidden = false;
     this.book = new Manuscript(fleet.books, book);
     this.head = new Head(this.book, this.#voices);
     this.list = new BlockList(byId("blocks"), this.book, this.#voices);
     this.changes = new Changes(this.book, this.list, this.#voices);
     this.tools = new BlockTools(this.book, this.#voices);
     this.reader = new Reader(this.book, fleet.books);
-    new ReaderBar(byId("reader"), this.book, fleet.books, this.reader);
+    new ReaderBar(byId("reader"), this.book, fleet.books, this.reader, (key) => this.list.focus(new Set([key])));
     this.#listen();
     this.#draw();
     this.#warn();
@@ -203,6 +204,12 @@ class Editor {
   async #hear(key) {
     if (!this.reader.reaches(key)) await this.#make();
     this.reader.play(key);
+  }
+
+  #clear() {
+    const keys = this.list.selected;
+    this.list.clearSelection();
+    this.list.focus(keys);
   }
 
   #idOf(key) {

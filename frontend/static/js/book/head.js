@@ -61,8 +61,8 @@ export class Head {
     const ready = counts.ready + counts.silent;
     byId("progress").max = Math.max(1, count);
     byId("progress").value = ready;
-    byId("book").toggleAttribute("data-spoken", ready >= count && !this.busy);
-    const done = () => (ready >= count ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(count) }));
+    byId("book").toggleAttribute("data-spoken", count > 0 && ready >= count && !this.busy);
+    const done = () => count > 0 && (ready >= count ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(count) }));
     const words = () => [done(), this.busy && left !== null && t("book.left", { time: duration(Math.max(1, left)) }), counts.failed > 0 && t("book.wrong", { count: integer(counts.failed) })].filter(Boolean).join(" · ");
     setMessage(byId("progress-words"), "text.plain", { text: words });
     const make = byId("make");

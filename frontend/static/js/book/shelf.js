@@ -142,7 +142,7 @@ class Shelf {
 }
 
 function factsOf({ blocks, ready, seconds_left: left }) {
-  const done = ready >= blocks ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(blocks) });
+  const done = blocks > 0 && (ready >= blocks ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(blocks) }));
   return [t("book.blocks", { count: integer(blocks) }), done, left !== null && t("book.left", { time: duration(Math.max(1, left)) })].filter(Boolean).join(" · ");
 }
 

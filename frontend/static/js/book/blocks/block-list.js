@@ -34,7 +34,7 @@ export class BlockList extends EventTarget {
     list.addEventListener("paste", (event) => pastePlain(event));
     list.addEventListener("keydown", (event) => this.#key(event));
     list.addEventListener("focusin", ({ target }) => this.#reach(this.#keyOf(target)));
-    list.addEventListener("focusout", ({ target }) => this.#left(target));
+    list.addEventListener("focusout", (event) => this.#left(event));
     new BlockDrag(list, { begins: (key) => this.#with(key), ends: (keys, before) => manuscript.change(movedBefore(manuscript.blocks, keys, before)) });
   }
 
@@ -75,10 +75,10 @@ export class BlockList extends EventTarget {
     if (!this.#views.has(this.#reachable)) this.#reach(blocks[0]?.key ?? null);
   }
 
-  /** Goes to the first of some blocks. @param {Set<string>} keys */
+  /** Goes to the first of some blocks, or where the keyboard was last if none of them is there. @param {Set<string>} keys */
   focus(keys) {
     const first = this.#book.blocks.find(({ key }) => keys.has(key));
-    this.view(first?.key)?.more.focus();
+    this.view(first?.key ?? this.#reachable)?.more.focus();
   }
 
   /** Shows what the service made meanwhile. */
@@ -175,10 +175,12 @@ export class BlockList extends EventTarget {
     putCaret(this.view(block.key).text, at);
   }
 
-  #left(target) {
-    if (!target.matches(".block-text")) return;
+  /** Who leaves an empty block for good leaves none. */
+  #left({ target, relatedTarget }) {
     const key = this.#keyOf(target);
-    this.caret = key === this.open ? this.caret : null;
+    if (key === null || document.activeElement === target) return; // another window has the focus
+    if (target.matches(".block-text")) this.caret = key === this.open ? this.caret : null;
+    if (this.view(key)?.element.contains(relatedTarget)) return;
     const block = this.#book.blocks[indexOf(this.#book.blocks, key)];
     if (block && !block.text.trim() && this.#book.blocks.length > 1) this.#book.change(without(this.#book.blocks, new Set([key])), { removes: true });
   }

@@ -13,11 +13,15 @@ export class ReaderBar {
   #play = h("button", { class: "button-play", id: "play", type: "button" }, icon("pause"));
   #text = h("p", { class: "reader-text", dir: "auto", tabindex: 0 });
   #words;
+  #left;
+  /** The block that it was about last. */
+  #key = null;
   #place = h("span", { class: "reader-place" });
 
-  /** @param {HTMLElement} element @param {import("../manuscript/manuscript.js").Manuscript} manuscript @param {object} books of a client @param {import("./reader.js").Reader} reader */
-  constructor(element, manuscript, books, reader) {
+  /** @param {HTMLElement} element @param {import("../manuscript/manuscript.js").Manuscript} manuscript @param {object} books of a client @param {import("./reader.js").Reader} reader @param {(key: string) => void} left told when it goes while it has the focus */
+  constructor(element, manuscript, books, reader, left) {
     this.#element = element;
+    this.#left = left;
     this.#book = manuscript;
     this.#words = new ReaderWords(this.#text, books, reader);
     const button = (drawing, key, act) => h("button", { class: "button-icon", type: "button", "data-i18n-label": key, onclick: act }, icon(drawing));
@@ -36,6 +40,8 @@ export class ReaderBar {
   }
 
   #show({ key, playing, waiting }) {
+    if (key === null && this.#element.contains(document.activeElement)) this.#left(this.#key);
+    this.#key = key;
     this.#element.hidden = key === null;
     const { id, blocks } = this.#book;
     const place = indexOf(blocks, key);

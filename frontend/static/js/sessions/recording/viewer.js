@@ -66,7 +66,8 @@ class Viewer {
   #show(session, timeline) {
     this.#session = session;
     document.title = `${session.title || "VoxFleet"} · VoxFleet`;
-    for (const id of ["head", "lower", "stage"]) byId(id).hidden = false;
+    for (const id of ["skip", "head", "lower", "stage"]) byId(id).hidden = false;
+    byId("heading").hidden = true; // its title is one
     byId("back").hidden = !this.#mine;
     if (!byId("title").querySelector("form")) showTitle(byId("title"), session, this.#mine ? (title) => this.#change({ title }) : null);
     showFacts(byId("facts"), session);

@@ -10,12 +10,19 @@ export class UndoBar {
   #button = h("button", { class: "button", type: "button" }, icon("back"), h("span", { "data-i18n": "undo.undo" }));
   #undo = null;
 
-  /** @param {HTMLElement} element hidden while there is nothing to bring back @param {{closes?: boolean}} how with a button that hides it */
-  constructor(element, { closes = false } = {}) {
+  /** @param {HTMLElement} element hidden while there is nothing to bring back @param {{closed?: () => void}} how told when it is closed; it has a button for that */
+  constructor(element, { closed } = {}) {
     this.#element = element;
-    const close = closes && setLabel(h("button", { class: "button-icon", type: "button", onclick: () => (element.hidden = true) }, icon("close")), "dialog.close");
-    element.append(this.#words, this.#button, close || "");
+    element.append(this.#words, this.#button, closed ? this.#closing(closed) : "");
     this.#button.addEventListener("click", () => this.#press());
+  }
+
+  #closing(closed) {
+    const close = () => {
+      this.#element.hidden = true;
+      closed();
+    };
+    return setLabel(h("button", { class: "button-icon", type: "button", onclick: close }, icon("close")), "dialog.close");
   }
 
   /** @param {string} key of the message @param {object} values of it @param {() => Promise<void>} undo */
