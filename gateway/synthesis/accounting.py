@@ -56,7 +56,7 @@ def settle_speech(
         account,
         {"first_audio_seconds": first_seconds, "audio_seconds": audio_seconds},
         promised_seconds=first_seconds if awaited else None,
-        voice=request.voice,
+        voice=account.kind.voice,
         characters=len(request.text),
     )
 

@@ -76,3 +76,15 @@ async def test_a_failing_database_is_told_without_what_a_path_says(
         assert (await http.get("/api/jobs/j_0000000000000000000000")).status_code == 503
         await service.gateway.database.open()
     assert {event["path"] for event in events if event["event"] == "the database failed"} == {"/api/jobs/..."}
+
+
+@pytest.mark.parametrize("path", ["/tts", "/v1/text-to-speech/Ann%20Example"])
+async def test_a_request_is_told_without_the_voice_it_names(
+    tmp_path: Path, events: list[dict[str, object]], path: str
+) -> None:
+    """Names of voices are names of people, and who calls a voice what is the client's."""
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        answer = await http.post(path, json={"text": "One.", "voice": "Ann Example"})
+    assert answer.status_code == 404
+    (told,) = [event for event in events if event["event"] == "request"]
+    assert told["voice"] == "built_in" and "Ann" not in json.dumps(events)
