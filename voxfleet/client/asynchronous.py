@@ -20,11 +20,12 @@ from typing import Any, Self
 
 import httpx
 
+from models.whole_files import replacing
 from sockets.authorities import authorities
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
-from voxfleet.client.errors import error_from_answer, unreachable
-from voxfleet.client.forms import adapter_files, audio_file, part
+from voxfleet.client.errors import error_from_answer, from_gateway, unreachable
+from voxfleet.client.forms import adapter_files, audio_file, part, put_on_disk
 from voxfleet.client.live import LiveSession
 from voxfleet.client.repeats import sent_once
 from voxfleet.client.streaming import stream_speech
@@ -272,16 +273,20 @@ class AsyncClient:
         return (await self._call("GET", f"/api/jobs/{part(job_id)}/words.{part(format)}")).content
 
     async def save_job(self, job_id: str, path: Path | str, **options: Any) -> None:
-        """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
+        """Write the audio of a job that is complete, all of it or nothing.
+
+        `options`: format, sample_rate, bit_rate. Raises OSError for a file that cannot be written.
+        """
         address = f"/api/jobs/{part(job_id)}/result"
         try:
             async with self._http.stream("GET", address, params=options) as answer:
-                if not answer.is_success:
+                if not from_gateway(answer):
                     content = await answer.aread()
-                    raise error_from_answer(answer.status_code, content, answer.headers.get("Retry-After"))
-                with await asyncio.to_thread(Path(path).open, "wb") as file:
+                    raise error_from_answer(self._urls[0], answer.status_code, content, answer.headers)
+                with replacing(Path(path)) as partial, await asyncio.to_thread(partial.open, "wb") as file:
                     async for piece in answer.aiter_bytes():
                         await asyncio.to_thread(file.write, piece)
+                    await asyncio.to_thread(put_on_disk, file)
         except httpx.HTTPError as error:
             raise unreachable(self._urls[0], error) from error
 
@@ -292,6 +297,6 @@ class AsyncClient:
             answer = await (sent_once(send) if once else send())
         except httpx.HTTPError as error:
             raise unreachable(self._urls[0], error) from error
-        if not answer.is_success:
-            raise error_from_answer(answer.status_code, answer.content, answer.headers.get("Retry-After"))
+        if not from_gateway(answer):
+            raise error_from_answer(self._urls[0], answer.status_code, answer.content, answer.headers)
         return answer

@@ -18,7 +18,13 @@ from typing import Any
 
 import httpx
 
-from voxfleet.client.errors import UnreachableError, error_from, error_from_answer, unreachable
+from voxfleet.client.errors import (
+    UnreachableError,
+    error_from,
+    error_from_answer,
+    from_gateway,
+    unreachable,
+)
 
 CHAT_PATH = "/v1/chat/completions"
 Messages = str | Sequence[Mapping[str, Any]]
@@ -78,17 +84,14 @@ class ChatStream:
         """Raises SpeechError."""
         try:
             async with self._http.stream("POST", CHAT_PATH, json=self._body) as response:
-                if not response.is_success:
+                if not from_gateway(response):
                     content = await response.aread()
-                    retry_after = response.headers.get("Retry-After")
-                    raise error_from_answer(response.status_code, content, retry_after)
+                    url = self._http.base_url
+                    raise error_from_answer(url, response.status_code, content, response.headers)
                 async for piece in self._take(response):
                     yield piece
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise unreachable(self._http.base_url, error) from error
         except httpx.HTTPError as error:
-            message = f"the answer of {self._http.base_url} broke off: {type(error).__name__}: {error}"
-            raise UnreachableError(message) from error
+            raise unreachable(self._http.base_url, error) from error
         if self.answer is None:
             raise UnreachableError(f"the answer of {self._http.base_url} ended before it was complete")
 

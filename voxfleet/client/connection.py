@@ -38,6 +38,12 @@ def _is_address(url: str) -> bool:
         return False
 
 
+class _Connect(connect):
+    def process_redirect(self, exc: Exception) -> Exception:
+        """None is followed, as none of HTTP is: the key is for the address that was given."""
+        return exc
+
+
 def open_socket(base_url: str, path: str, api_key: str | None, key_in_subprotocol: bool = False) -> connect:
     """A WebSocket to `path`, to be used with `async with`.
 
@@ -50,4 +56,4 @@ def open_socket(base_url: str, path: str, api_key: str | None, key_in_subprotoco
     if base_url.startswith("https"):
         options["ssl"] = authorities()
     url = base_url.rstrip("/").replace("http", "ws", 1) + path
-    return connect(url, max_size=MAX_MESSAGE_BYTES, proxy=None, close_timeout=1, **options)
+    return _Connect(url, max_size=MAX_MESSAGE_BYTES, proxy=None, close_timeout=1, **options)

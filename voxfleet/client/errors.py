@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
+
+import httpx
 
 
 class SpeechError(RuntimeError):
@@ -51,8 +56,24 @@ class UnreachableError(SpeechError):
 
 
 def unreachable(url: object, error: Exception) -> UnreachableError:
-    """That there is no server at `url`, and how that showed."""
-    return UnreachableError(f"cannot reach {url}: {type(error).__name__}: {error}")
+    """That there is no server at `url`, or it was lost, and how that showed."""
+    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return UnreachableError(f"cannot reach {url}: {told}")
+    if isinstance(error, httpx.TimeoutException):
+        return UnreachableError(f"{url} did not answer in time ({told})")
+    return UnreachableError(f"the connection to {url} broke: {told}")
+
+
+def from_gateway(answer: httpx.Response) -> bool:
+    """Whether it is a success, and a gateway's: those have an id, and no page is asked for here."""
+    page = answer.headers.get("Content-Type", "").startswith("text/html")
+    return answer.is_success and "X-Request-Id" in answer.headers and not page
+
+
+def no_gateway(url: object) -> UnreachableError:
+    """That something else answers there, such as a proxy with a page of its own."""
+    return UnreachableError(f"what answers at {url} is no VoxFleet gateway")
 
 
 _KINDS: dict[str, type[SpeechError]] = {
@@ -61,6 +82,8 @@ _KINDS: dict[str, type[SpeechError]] = {
     "capacity_error": CapacityError,
     "server_error": ServerError,
 }
+_KINDS_OF_STATUSES: dict[int, type[SpeechError]] = {401: AuthenticationError, 429: CapacityError}
+"""Of answers that are not a gateway's, as those of a proxy before it."""
 
 
 def error_from(
@@ -77,12 +100,32 @@ def error_from(
     )
 
 
-def error_from_answer(status_code: int, body: bytes, retry_after: str | None) -> SpeechError:
-    """The exception for an HTTP answer that is no success, whoever gave it."""
-    seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
+def error_from_answer(url: object, status_code: int, body: bytes, headers: Mapping[str, str]) -> SpeechError:
+    """The exception for an answer that is not what was asked for, whoever gave it."""
+    if status_code < 300:
+        return no_gateway(url)
+    seconds = _seconds(headers.get("Retry-After"))
     try:
         detail = json.loads(body)["error"]
         return error_from(detail, status_code, seconds)
     except (ValueError, KeyError, TypeError, AttributeError):
         kind = ServerError if status_code >= 500 else InvalidRequestError
-        return kind(f"HTTP {status_code}", status_code=status_code, retry_after_seconds=seconds)
+        message = f"{url} answered HTTP {status_code}"
+        if status_code < 400 and (elsewhere := headers.get("Location")):
+            message += f", which leads to {elsewhere}: give the client the address of the gateway itself"
+        return _KINDS_OF_STATUSES.get(status_code, kind)(
+            message, status_code=status_code, retry_after_seconds=seconds
+        )
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """From now on; the header has them, or a date."""
+    if not retry_after:
+        return None
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        left = parsedate_to_datetime(retry_after) - datetime.now(UTC)
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return None
+    return max(0.0, left.total_seconds())

@@ -1,9 +1,11 @@
-"""What calls to a service are made of: names in paths, files in forms."""
+"""What calls to a service are made of: names in paths, files in forms; files of answers."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 _ADAPTER_FILES = (
@@ -31,3 +33,9 @@ def adapter_files(folder: Path) -> tuple[str, tuple[str, bytes]]:
             file = next((folder / name for name in weights if (folder / name).is_file()), folder / weights[0])
             return (folder / config).read_text(encoding="utf-8"), (file.name, file.read_bytes())
     raise FileNotFoundError(f"{folder} has neither {' nor '.join(files[0] for files in _ADAPTER_FILES)}")
+
+
+def put_on_disk(file: IO[bytes]) -> None:
+    """Blocks for as long as that takes. Raises OSError."""
+    file.flush()
+    os.fsync(file.fileno())

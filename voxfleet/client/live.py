@@ -53,7 +53,7 @@ class LiveSession:
         except InvalidStatus as error:
             answer = error.response
             raise error_from_answer(
-                answer.status_code, answer.body or b"", answer.headers.get("Retry-After")
+                self._base_url, answer.status_code, answer.body or b"", answer.headers
             ) from error
         except (OSError, TimeoutError, InvalidHandshake) as error:
             raise UnreachableError(f"cannot reach {self._base_url}: {error}") from error

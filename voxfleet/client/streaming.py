@@ -194,7 +194,7 @@ async def _hear(
                     return
     except InvalidStatus as error:
         answer = error.response
-        told = error_from_answer(answer.status_code, answer.body or b"", answer.headers.get("Retry-After"))
+        told = error_from_answer(url, answer.status_code, answer.body or b"", answer.headers)
         if answer.status_code < 500:
             raise told from error
         raise _ConnectionLost(told, told.retry_after_seconds or 0.0) from error

@@ -37,6 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
         ).encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Request-Id", "r")
         self.end_headers()
         self.wfile.write(body)
 
