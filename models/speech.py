@@ -27,6 +27,8 @@ WORDS_ONLY = "words_only"
 LANGUAGE = "language"
 """The feature of a model that wants to be told the language of a text."""
 
+ANY_VOICE = "any_voice"
+"""The feature of a model whose default voice is nobody's: it makes up a speaker for each text."""
 INSTRUCTIONS = "instructions"
 """The feature of a model that can be told how to speak."""
 

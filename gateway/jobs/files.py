@@ -97,7 +97,7 @@ class JobFiles:
         return read_json(self.folder / _CLIP)
 
     def keep_clip(self, fields: dict[str, Any]) -> None:
-        """Write down which clip it is, before its first part."""
+        """Write down which clip it is, before its first part, and whose voice the others have."""
         write_json(self.folder / _CLIP, fields)
 
     def go_back(self, parts: int, audio_bytes: int) -> bool:

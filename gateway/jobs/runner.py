@@ -119,7 +119,7 @@ class JobRunner:
 
     async def _speak(self, clip: Clip, place: Place) -> None:
         """One part, from the queue to the disk. Raises ApiError, JobGone, OSError."""
-        began_at = time.monotonic()
+        began_at, sample = time.monotonic(), clip.sample
         ear = _Ear()
         name = f"{self._row.id}-{place.part}"
         synthesis = Synthesis(
@@ -127,7 +127,7 @@ class JobRunner:
             one_part=True, whole=True,
         )  # fmt: skip
         await synthesis.run()
-        if not self._parts:
+        if not self._parts or clip.sample is not sample:
             await asyncio.to_thread(self._files.keep_clip, fields_of(clip))
         pcm = b"".join(ear.chunks)
         start, end = clip.places[place.part]

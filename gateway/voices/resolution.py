@@ -10,7 +10,6 @@ What a speaker has encoded it keeps, so a clip goes on when its voice is deleted
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from gateway.database import Voice
 from gateway.requests import TtsRequest
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.streams.clip.conditioning import Conditioning
+from gateway.streams.clip.conditioning import Conditioning, words_before
 from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.workers.client import WorkerClient
 from worker.protocol import ModelDescription
@@ -100,7 +99,7 @@ class CustomSpeaker(Speaker):
         too_long = reference is not None and not model.continues(voice.audio_seconds)
         if voice.transcript and PROMPT in model.features and not too_long:
             prompt = await get(voice.audio_sha256, PROMPT, model, client)
-        return Conditioning(self.name, reference, _prompt_text(voice.transcript) if prompt else None, prompt)
+        return Conditioning(self.name, reference, words_before(voice.transcript) if prompt else None, prompt)
 
 
 class DirectedSpeaker(Speaker):
@@ -125,8 +124,3 @@ class DirectedSpeaker(Speaker):
         """The voice's, without its prompt where there is a reference."""
         made = await self._voice.conditioning(worker, client)
         return made if made.reference_latents is None else made.without_prompt
-
-
-def _prompt_text(transcript: str) -> str:
-    """The words before the text, which follows without a gap: with a space, unless they are Chinese."""
-    return transcript if unicodedata.east_asian_width(transcript[-1]) in "WF" else f"{transcript} "

@@ -7,6 +7,7 @@ from typing import Any
 
 from models.speech import (
     ADAPTERS,
+    ANY_VOICE,
     DEFAULT_VOICE,
     INSTRUCTIONS,
     WATCH_FITTED,
@@ -32,6 +33,9 @@ def describe(checkpoint: Checkpoint, options: EngineOptions, takes_adapters: boo
     if not checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
         features = [*features, WORDS_ONLY]
     features = [*features, WATCHED, *([WATCH_FITTED] if checkpoint.statistics else [])]
+    default = checkpoint.voices.get(DEFAULT_VOICE)
+    if default is None or default.audio is None:
+        features = [*features, ANY_VOICE]
     if takes_adapters:
         features = [*features, ADAPTERS]
     return ModelInfo(

@@ -16,10 +16,13 @@ from engine.cpu.threads import OneThreadLinear
 from engine.errors import RequestError, WeightError
 from engine.layers.packed import PackedLinear, pack_layers
 from models.config_fields import ConfigError
+from models.speech import ANY_VOICE
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig
+from models.voxcpm.description import describe
 from models.voxcpm.flow_matching import guide, num_zero_steps, time_grid
 from models.voxcpm.noise import patch_noise
+from models.voxcpm.options import EngineOptions
 from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.requests.prompt import build_sequence, key_patches, patch_keys, trailing_patches
 from models.voxcpm.requests.tokenizer import TextTokenizer
@@ -178,6 +181,18 @@ def test_whatever_decides_what_comes_out_makes_another_revision(tmp_path: Path) 
     (directory / "voices" / "voices.json").write_text('{"anna": {"language": "en"}}')
     seen.add(load_checkpoint(directory, device="cpu").revision)
     assert len(seen) == 3
+
+
+def test_a_model_without_a_voice_of_its_own_says_so(tmp_path: Path) -> None:
+    directory = copy_checkpoint(tmp_path)
+    voices = directory / "voices"
+    voices.mkdir()
+    soundfile.write(voices / "anna.wav", np.zeros(160, np.float32), 16000)
+    for named, expected in ((None, True), ("anna", True), ("default", False)):
+        if named is not None:
+            (voices / "voices.json").write_text(json.dumps({named: {"audio": "anna.wav"}}))
+        features = describe(load_checkpoint(directory, device="cpu"), EngineOptions(), False).features
+        assert (ANY_VOICE in features) is expected
 
 
 def test_a_missing_weight_is_named(tmp_path: Path) -> None:

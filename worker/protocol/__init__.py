@@ -60,6 +60,7 @@ from worker.protocol.frames import (
 )
 from worker.protocol.latents import Latents
 from worker.protocol.messages import (
+    ANY_VOICE,
     GENERATE_PATH,
     HEARTBEAT_SECONDS,
     INSTRUCTIONS,
@@ -129,6 +130,7 @@ __all__ = [
     "ADAPTERS",
     "ADAPTERS_PATH",
     "ADAPTERS_UNSUPPORTED",
+    "ANY_VOICE",
     "FINISH_REASONS",
     "FLAWS",
     "GATEWAY_HEADER",

@@ -16,6 +16,8 @@ from worker.protocol.latents import Latents
 from worker.protocol.start_messages import StartRequest, StartTextRequest, Unsigned32
 
 GENERATE_PATH = "/ws/generate"
+ANY_VOICE = "any_voice"
+"""The feature of a model that makes up a speaker for each text that names none."""
 INSTRUCTIONS = "instructions"
 """The feature of a model that can be told how to speak."""
 INSTRUCTIONS_UNSUPPORTED = "instructions_unsupported"

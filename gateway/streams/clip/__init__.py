@@ -4,6 +4,7 @@ clip.py          its text in parts, its pauses, and what was generated of it
 parts.py         its text, cut into parts, in words where the model needs them
 start.py         what a worker is told to generate of it
 conditioning.py  with which voice, on the wire
+sample.py        whose voice its further parts have, where the model makes one up
 spoken.py        what attempts make of its present part, patch by patch
 takes.py         a part of it that went wrong is spoken again
 progress.py      how far it is

@@ -16,6 +16,7 @@ from gateway.requests import TtsRequest
 from gateway.streams.clip.conditioning import Conditioning
 from gateway.streams.clip.parts import Part, Reading
 from gateway.streams.clip.progress import Place, Progress, Silence
+from gateway.streams.clip.sample import VoiceSample, better_sample
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
@@ -73,6 +74,8 @@ class Clip:
         """How many patches the parts before it have."""
         self.conditioning = Conditioning(request.voice)
         """What makes the worker speak with the voice."""
+        self.sample: VoiceSample | None = None
+        """Whose voice further parts have, where that is nobody's yet."""
         self.respelt: dict[str, str] = {}
         """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
         self._parts: list[Part] | None = None
@@ -225,6 +228,9 @@ class Clip:
     def end_part(self, finish_reason: str) -> None:
         """The present part is spoken: the next one's turn, or the clip is complete."""
         if self.part + 1 < len(self._cut()) and self.seconds_left >= self.model.patch_seconds:
+            if finish_reason == "stop":
+                spoken = self.spoken_part, self.latents
+                self.sample = better_sample(self.sample, *spoken, self.model, self.conditioning)
             self.begin_part(self.part + 1)
         else:
             self.finish_reason = finish_reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, replace
 
 from worker.protocol import AdapterUse, Latents
@@ -22,3 +23,10 @@ class Conditioning:
     def without_prompt(self) -> Conditioning:
         """The same voice by its reference alone."""
         return replace(self, prompt_text=None, prompt_latents=None)
+
+
+def words_before(words: str) -> str:
+    """The words of a prompt before the text, which follows without a gap: with a space, unless they are
+    Chinese.
+    """
+    return words if unicodedata.east_asian_width(words[-1]) in "WF" else f"{words} "

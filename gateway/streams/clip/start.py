@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import astuple
 
 from gateway.streams.clip.clip import Clip
+from gateway.streams.clip.conditioning import Conditioning
 from gateway.streams.clip.parts import TOLD_LANGUAGE
 from gateway.streams.clip.progress import seed_of_take
+from gateway.streams.clip.sample import NOBODY
 from worker.protocol import INSTRUCTIONS, Latents, StartRequest
 
 _LONGEST_PART_SECONDS = 600.0
@@ -15,7 +17,7 @@ _LONGEST_PART_SECONDS = 600.0
 
 def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
     """What other parts and takes lasted counts for the limits of its length."""
-    request, model = clip.request, clip.model
+    request, model, voice = clip.request, clip.model, _voice(clip)
     shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
     before = spent = 0.0
     if clip.speech_samples:
@@ -27,12 +29,12 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         text=clip.spoken_part,
         seed=seed_of_take(clip.seed, clip.part, clip.take),
         language=clip.parts[clip.part].language if TOLD_LANGUAGE in model.features else None,
-        instructions=_instructions(clip),
-        voice=clip.conditioning.voice,
-        reference_latents=clip.conditioning.reference_latents,
-        prompt_text=clip.conditioning.prompt_text,
-        prompt_latents=clip.conditioning.prompt_latents,
-        adapter=clip.conditioning.adapter,
+        instructions=_instructions(clip, voice),
+        voice=voice.voice,
+        reference_latents=voice.reference_latents,
+        prompt_text=voice.prompt_text,
+        prompt_latents=voice.prompt_latents,
+        adapter=voice.adapter,
         cfg_value=request.cfg_value,
         inference_timesteps=request.inference_timesteps,
         temperature=request.temperature,
@@ -43,9 +45,16 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
     )
 
 
-def _instructions(clip: Clip) -> str | None:
+def _voice(clip: Clip) -> Conditioning:
+    """As the request names it, or that of the parts before."""
+    if clip.sample is None or clip.conditioning != NOBODY:
+        return clip.conditioning
+    return clip.sample.condition(clip.model)
+
+
+def _instructions(clip: Clip, voice: Conditioning) -> str | None:
     """None for a model that follows none, and where speech goes on: it does so as it is."""
-    told = INSTRUCTIONS in clip.model.features and clip.conditioning.prompt_latents is None
+    told = INSTRUCTIONS in clip.model.features and voice.prompt_latents is None
     return clip.request.instructions or None if told else None
 
 

@@ -6,6 +6,8 @@ the patches since; the client appends the pieces and any gateway with the same s
     CLIP.REQUEST                      base64url: 16 random bytes, then the sealed request
     CLIP.REQUEST.PATCHES.PATCHES...   after some audio
 
+The first piece is sealed again when a part becomes the voice of those behind it (`clip/sample.py`).
+
 When a part of the text is complete, its patches are only counted. The first piece of the next part therefore
 needs none but the request's before it, and a client that forgets the others has a token of one part's size.
 The same holds for a part that was cut and begins again.
@@ -39,6 +41,7 @@ from gateway.errors import ApiError
 from gateway.requests import StreamRequest, TtsRequest
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.progress import Silence
+from gateway.streams.clip.sample import VoiceSample
 from worker.protocol import ModelDescription
 
 _PURPOSE = b"voxfleet resume token 3"
@@ -95,6 +98,8 @@ class TokenWriter:
         self._patches = 0
         self._take = (0, 0)
         """Part and take that the token is at."""
+        self._sample: VoiceSample | None = None
+        """That the request tells of."""
         self._request_length = 0
         """Characters of the token up to the end of the request."""
 
@@ -107,10 +112,13 @@ class TokenWriter:
         """What the client does to its token so that it covers `clip`; the first time it is all of it."""
         text, keep = "", None
         if not self._pieces:
-            text = f"{self._head}.{self._close(json.dumps(fields_of(clip)).encode())}"
+            text = self._head + self._request(clip)
             self._request_length, self._patches = len(text), clip.part_start
         elif (clip.part, clip.take) != self._take:
             keep, self._patches = self._request_length, clip.part_start
+            if clip.sample is not self._sample:
+                keep, text = len(self._head), self._request(clip)
+                self._request_length = keep + len(text)
         if clip.patches > self._patches or keep is not None:
             counts = (clip.samples, clip.speech_samples, clip.part, clip.part_start, clip.take, clip.was_cut)
             head = _PATCHES.pack(self._clock(), self._patches, *counts, *astuple(clip.silence))
@@ -118,9 +126,14 @@ class TokenWriter:
             self._patches, self._take = clip.patches, (clip.part, clip.take)
         return Growth(text, keep)
 
+    def _request(self, clip: Clip) -> str:
+        """The first piece, also where it takes the place of an older one."""
+        self._sample, self._pieces = clip.sample, max(self._pieces, 1)
+        return f".{self._seal.close(0, json.dumps(fields_of(clip)).encode())}"
+
     def go_on(self, pieces: int, request_length: int, clip: Clip) -> None:
         """With a token that covers `clip`, after so many pieces."""
-        self._pieces, self._request_length = pieces, request_length
+        self._pieces, self._request_length, self._sample = pieces, request_length, clip.sample
         self._patches, self._take = clip.patches, (clip.part, clip.take)
 
     def _close(self, plain: bytes) -> str:
@@ -180,7 +193,8 @@ def fields_of(clip: Clip) -> dict[str, Any]:
     request["text"] = clip.source
     model = clip.model.model_dump(mode="json")
     limit = clip.max_audio_seconds
-    return {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}
+    fields = {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}
+    return fields if clip.sample is None else {**fields, "sample": clip.sample.to_dict()}
 
 
 def clip_from(fields: dict[str, Any], kind: type[TtsRequest]) -> Clip:
@@ -188,6 +202,7 @@ def clip_from(fields: dict[str, Any], kind: type[TtsRequest]) -> Clip:
     clip = Clip(kind.model_validate(fields["request"]), fields["seed"], fields["limit"])
     clip.respelt = fields.get("respelt", {})
     clip.begin(ModelDescription.model_validate(fields["model"]))
+    clip.sample = VoiceSample.from_dict(fields["sample"]) if "sample" in fields else None
     return clip
 
 

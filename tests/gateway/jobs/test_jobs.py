@@ -19,8 +19,9 @@ from tests.gateway.jobs.stage import (
     running,
 )
 from tests.gateway.processes import check_error
-from tests.gateway.scripted_worker import Act
-from worker.protocol import ErrorDetail
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.clip.test_sample import latents_of
+from worker.protocol import ANY_VOICE, ErrorDetail
 
 
 async def test_a_job_is_spoken_part_by_part_and_fetched_whole(tmp_path: Path) -> None:
@@ -189,3 +190,18 @@ async def test_tasks_end_with_the_gateway(tmp_path: Path) -> None:
         await service.until(job_id, "running")
         assert service.jobs.tending.tasks
     assert not service.jobs.tending.tasks
+
+
+async def test_a_job_that_goes_on_keeps_the_voice_that_was_made_up_for_it(tmp_path: Path) -> None:
+    features = (ANY_VOICE, "reference")
+    first = ScriptedWorker([Act(), Act(), Act(1, "hang")], part_characters=24, features=features)
+    second = ScriptedWorker([Act()], part_characters=24, features=features)
+    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+        job_id = await service.post()
+        await service.until_parts(job_id, 2)
+    async with running(tmp_path, second) as service:
+        await service.until(job_id, "complete")
+    assert [start.text for start in second.requests] == PARTS[2:]
+    given = [start.reference_latents.data for start in (*first.requests[1:], *second.requests)]
+    heading, one, longer = map(latents_of, PARTS[:3])
+    assert given == [heading, one, one, longer, longer], "the longest so far, as long as that is short"

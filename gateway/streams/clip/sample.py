@@ -1,0 +1,71 @@
+"""Whose voice the further parts of a clip have, where the model makes up a speaker for each text.
+
+A model with the feature "any_voice" has no voice of its own: a request that names none, with a text in parts,
+would be spoken by somebody else in each. So the first part that was spoken well, or a longer one after a very
+short one, is a recording for those behind it. It is their reference, or a prompt that they go on with where
+the model takes no reference.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.streams.clip.conditioning import Conditioning, words_before
+from worker.protocol import ANY_VOICE, Latents, ModelDescription
+
+LONGEST_REFERENCE_SECONDS, LONGEST_PROMPT_SECONDS = 10.0, 20.0
+"""Of a longer part the beginning is a reference; a prompt is whole or none."""
+ENOUGH_SECONDS = 3.0
+"""Of a voice; a longer part takes the place of a shorter one."""
+NOBODY = Conditioning()
+
+
+@dataclass(frozen=True)
+class VoiceSample:
+    """Words, and float32 [n, P, D] of the speech that says them, or of its beginning."""
+
+    text: str
+    latents: bytes
+
+    def condition(self, model: ModelDescription) -> Conditioning:
+        """What has a worker with `model` speak like it."""
+        size = (model.patch_size, model.latent_dim)
+        latents = Latents(shape=(len(self.latents) // (4 * size[0] * size[1]), *size), data=self.latents)
+        if "reference" in model.features:
+            return replace(NOBODY, reference_latents=latents)
+        return replace(NOBODY, prompt_text=words_before(self.text), prompt_latents=latents)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"text": self.text, "latents": base64.b64encode(self.latents).decode("ascii")}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> VoiceSample:
+        """The inverse. Raises KeyError, ValueError."""
+        return cls(fields["text"], base64.b64decode(fields["latents"], validate=True))
+
+
+def better_sample(
+    before: VoiceSample | None,
+    text: str,
+    patches: Sequence[bytes],
+    model: ModelDescription,
+    voice: Conditioning,
+) -> VoiceSample | None:
+    """What further parts sound like after one that said `text` in these patches: that, or as before."""
+    if ANY_VOICE not in model.features or voice != NOBODY:
+        return before
+    seconds = len(patches) * model.patch_seconds
+    if before is not None:
+        seconds_before = len(before.latents) / (4 * model.patch_size * model.latent_dim) * model.patch_seconds
+        if seconds_before >= ENOUGH_SECONDS or seconds <= seconds_before:
+            return before
+    if "reference" in model.features:
+        most = int(LONGEST_REFERENCE_SECONDS / model.patch_seconds)
+        return VoiceSample(text, b"".join(patches[:most]))
+    if seconds <= LONGEST_PROMPT_SECONDS and model.continues(seconds):
+        return VoiceSample(text, b"".join(patches))
+    return before
