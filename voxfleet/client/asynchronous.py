@@ -25,7 +25,7 @@ from sockets.authorities import authorities
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import error_from_answer, from_gateway, unreachable
-from voxfleet.client.forms import adapter_files, audio_file, part, put_on_disk
+from voxfleet.client.forms import Audio, adapter_files, audio_file, part, put_on_disk
 from voxfleet.client.live import LiveSession
 from voxfleet.client.repeats import sent_once
 from voxfleet.client.streaming import stream_speech
@@ -53,7 +53,8 @@ class Speech:
 
 
 class AsyncClient:
-    """Of several gateways, streams use whichever lives; everything else goes to the first.
+    """Of several gateways, streams use whichever lives; everything else goes to the first. It belongs to the
+    event loop that it was used on first.
 
     Attributes:
         trainings: voices that are trained by recordings.
@@ -77,7 +78,9 @@ class AsyncClient:
             timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
             trust_env=False,
             verify=authorities(),
+            event_hooks={"request": [self._stay_on_one_loop]},
         )
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.trainings = AsyncTrainings(self._call)
 
     async def __aenter__(self) -> Self:
@@ -144,7 +147,7 @@ class AsyncClient:
     async def create_voice(
         self,
         name: str,
-        audio: bytes | Path,
+        audio: Audio,
         *,
         tags: Sequence[str] = (),
         parameters: Mapping[str, Any] | None = None,
@@ -163,11 +166,11 @@ class AsyncClient:
         files = await audio_file(audio)
         return (await self._call("POST", "/api/voices", once=True, data=form, files=files)).json()
 
-    async def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
+    async def check_recording(self, audio: Audio) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where: "usable", "checks". Nothing is kept."""
         return (await self._call("POST", "/api/voices/checks", files=await audio_file(audio))).json()
 
-    async def try_voice(self, audio: bytes | Path, **fields: str) -> bytes:
+    async def try_voice(self, audio: Audio, **fields: str) -> bytes:
         """A sentence with the voice of a recording, as a wav file; nothing is kept.
 
         `fields`: those of `create_voice`, and sentence_language. The consent is needed here too.
@@ -193,7 +196,7 @@ class AsyncClient:
         """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
         return (await self._call("GET", "/api/adapters")).json()["adapters"]
 
-    async def create_adapter(self, name: str, folder: Path, **fields: str) -> dict[str, Any]:
+    async def create_adapter(self, name: str, folder: str | Path, **fields: str) -> dict[str, Any]:
         """A new adapter of a folder that `voxfleet finetune`, the VoxCPM package or PEFT wrote.
 
         `fields`: description, model, consent_by, consent_statement. Without the two of consent it can't be
@@ -289,6 +292,13 @@ class AsyncClient:
                     await asyncio.to_thread(put_on_disk, file)
         except httpx.HTTPError as error:
             raise unreachable(self._urls[0], error) from error
+
+    async def _stay_on_one_loop(self, request: httpx.Request) -> None:
+        """Connections that wait for the next request are of one. Raises RuntimeError."""
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError("the client was used on another event loop: make one on each, or use `Client`")
 
     async def _call(self, method: str, path: str, *, once: bool = False, **options: Any) -> httpx.Response:
         """A successful answer. `once`: to what makes something. Raises SpeechError."""

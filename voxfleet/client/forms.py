@@ -20,14 +20,21 @@ def part(name: str) -> str:
     return quote(name, safe="")
 
 
-async def audio_file(audio: bytes | Path) -> dict[str, tuple[str, bytes]]:
-    """A file's bytes, or where it is, as the part of a form. Raises OSError."""
-    content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
-    return {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}
+Audio = bytes | str | Path
+"""A file's bytes, or where it is."""
 
 
-def adapter_files(folder: Path) -> tuple[str, tuple[str, bytes]]:
+async def audio_file(audio: Audio) -> dict[str, tuple[str, bytes]]:
+    """It as the part of a form. Raises OSError."""
+    if not isinstance(audio, str | Path):
+        return {"audio": ("audio", audio)}
+    path = Path(audio)
+    return {"audio": (path.name, await asyncio.to_thread(path.read_bytes))}
+
+
+def adapter_files(folder: str | Path) -> tuple[str, tuple[str, bytes]]:
     """Configuration, and the weights with their name. Blocks. Raises OSError."""
+    folder = Path(folder)
     for config, *weights in _ADAPTER_FILES:
         if (folder / config).is_file():
             file = next((folder / name for name in weights if (folder / name).is_file()), folder / weights[0])

@@ -62,7 +62,13 @@ class LiveSession:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        await self._socket.close()
+        await self._opened.close()
+
+    @property
+    def _opened(self) -> ClientConnection:
+        if self._socket is None:
+            raise RuntimeError("a live session begins with `async with`, of `Client` with `with`")
+        return self._socket
 
     async def append(self, text: str) -> None:
         """Add to the text. Sentences start as soon as they are complete."""
@@ -99,7 +105,7 @@ class LiveSession:
     async def __aiter__(self) -> AsyncIterator[dict[str, Any] | bytes]:
         """Messages and audio, to "done"; an "error" that is not fatal is a message. Raises SpeechError."""
         try:
-            async for message in self._socket:
+            async for message in self._opened:
                 if isinstance(message, bytes):
                     self.received_samples += len(message) // _SAMPLE_BYTES
                     if not self._cancels:
@@ -129,6 +135,6 @@ class LiveSession:
     async def _send(self, kind: str, **fields: Any) -> None:
         """Raises UnreachableError once the session is over; the iterator then says why."""
         try:
-            await self._socket.send(json.dumps({"type": kind, **fields}))
+            await self._opened.send(json.dumps({"type": kind, **fields}))
         except ConnectionClosed as error:
             raise UnreachableError(f"the session is over: {error}") from error

@@ -21,6 +21,7 @@ from typing import Any, Self
 from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
 from voxfleet.client.background import BackgroundLoop
 from voxfleet.client.chat import ChatAnswer, ChatStream, Messages
+from voxfleet.client.forms import Audio
 from voxfleet.client.live import LiveSession
 from voxfleet.client.trainings import SyncTrainings
 
@@ -77,7 +78,7 @@ class Client:
     def create_voice(
         self,
         name: str,
-        audio: bytes | Path,
+        audio: Audio,
         *,
         tags: Sequence[str] = (),
         parameters: Mapping[str, Any] | None = None,
@@ -87,11 +88,11 @@ class Client:
         making = self._client.create_voice(name, audio, tags=tags, parameters=parameters, **fields)
         return self._background.run(making)
 
-    def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
+    def check_recording(self, audio: Audio) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where; see `AsyncClient.check_recording`."""
         return self._background.run(self._client.check_recording(audio))
 
-    def try_voice(self, audio: bytes | Path, **fields: str) -> bytes:
+    def try_voice(self, audio: Audio, **fields: str) -> bytes:
         """A sentence with the voice of a recording, as a wav file; see `AsyncClient.try_voice`."""
         return self._background.run(self._client.try_voice(audio, **fields))
 
@@ -111,7 +112,7 @@ class Client:
         """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
         return self._background.run(self._client.adapters())
 
-    def create_adapter(self, name: str, folder: Path, **fields: str) -> dict[str, Any]:
+    def create_adapter(self, name: str, folder: str | Path, **fields: str) -> dict[str, Any]:
         """A new adapter of the files in a folder; see `AsyncClient.create_adapter`."""
         return self._background.run(self._client.create_adapter(name, folder, **fields))
 

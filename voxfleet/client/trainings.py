@@ -22,10 +22,10 @@ import httpx
 
 from voxfleet.client.background import BackgroundLoop
 from voxfleet.client.errors import CapacityError, ServerError, SpeechError, UnreachableError
-from voxfleet.client.forms import audio_file, part
+from voxfleet.client.forms import Audio, audio_file, part
 
 Call = Callable[..., Awaitable[httpx.Response]]
-Recordings = Path | Iterable[tuple[Path | bytes, str]]
+Recordings = str | Path | Iterable[tuple[Audio, str]]
 """Each with what is said in it, or a folder in which a txt file of the same name says so."""
 LOOK_SECONDS = 2.0
 PATIENCE_SECONDS = 60.0
@@ -57,7 +57,7 @@ class AsyncTrainings:
         id = (await self.create(name, **fields))["id"]
         try:
             for number, (audio, transcript) in enumerate(spoken, 1):
-                called = audio.name if isinstance(audio, Path) else f"recording {number}"
+                called = Path(audio).name if isinstance(audio, str | Path) else f"recording {number}"
                 try:
                     await self.add_recording(id, audio, transcript, name=called)
                 except SpeechError as error:
@@ -73,7 +73,7 @@ class AsyncTrainings:
         return (await self._call("POST", _PATH, once=True, json={"name": name, **fields})).json()["training"]
 
     async def add_recording(
-        self, training_id: str, audio: bytes | Path, transcript: str, *, name: str | None = None
+        self, training_id: str, audio: Audio, transcript: str, *, name: str | None = None
     ) -> dict[str, Any]:
         """One more, with remarks on it ("checks"). name: what it is called in findings."""
         form = {"transcript": transcript} | ({"name": name} if name else {})
@@ -162,7 +162,7 @@ class SyncTrainings:
         return self._background.run(self._trainings.create(name, **fields))
 
     def add_recording(
-        self, training_id: str, audio: bytes | Path, transcript: str, *, name: str | None = None
+        self, training_id: str, audio: Audio, transcript: str, *, name: str | None = None
     ) -> dict[str, Any]:
         """One more, with remarks on it ("checks"). name: what it is called in findings."""
         return self._background.run(self._trainings.add_recording(training_id, audio, transcript, name=name))
@@ -208,9 +208,9 @@ def _path(training_id: str) -> str:
     return f"{_PATH}/{part(training_id)}"
 
 
-def _with_words(recordings: Recordings) -> list[tuple[Path | bytes, str]]:
+def _with_words(recordings: Recordings) -> list[tuple[Audio, str]]:
     """Blocks. Raises OSError."""
-    if not isinstance(recordings, Path):
+    if not isinstance(recordings, str | Path):
         return [*recordings]
-    files = sorted(file for file in recordings.iterdir() if file.suffix.lower() in _AUDIO)
+    files = sorted(file for file in Path(recordings).iterdir() if file.suffix.lower() in _AUDIO)
     return [(file, file.with_suffix(".txt").read_text(encoding="utf-8-sig").strip()) for file in files]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -106,6 +107,62 @@ def test_the_end_closes_what_was_not_read_to_its_end(background: BackgroundLoop)
     assert seen == ["closed", "last"]
     with pytest.raises(RuntimeError, match="closed"):
         next(reading)
+
+
+def test_the_end_ends_what_other_threads_wait_for(background: BackgroundLoop) -> None:
+    """Also between two items, or two tries; they would wait for ever."""
+    begun = threading.Barrier(3)
+    outcomes: list[str] = []
+
+    async def forever() -> AsyncIterator[str]:
+        yield "item"
+        await asyncio.to_thread(begun.wait)
+        await asyncio.Event().wait()
+
+    def read() -> None:
+        try:
+            outcomes.extend(background.iterate(forever()))
+        except RuntimeError as error:
+            outcomes.append(str(error))
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    begun.wait()
+    background.close()
+    for reader in readers:
+        reader.join(60)
+    assert sorted(outcomes) == ["item", "item"] + ["the client was closed meanwhile"] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_was_forked_meanwhile_is_told(background: BackgroundLoop) -> None:
+    """There nothing runs the loop: a call would wait for ever, and so would the end of the program."""
+
+    async def work() -> str:
+        return "done"
+
+    async def items() -> AsyncIterator[str]:
+        yield "item"
+        yield "another"
+
+    reading = background.iterate(items())
+    next(reading)
+    told, tell = os.pipe()
+    if (child := os.fork()) == 0:
+        signal.alarm(60)
+        try:
+            background.run(work())
+        except RuntimeError as error:
+            os.write(tell, str(error).encode())
+        reading.close()
+        background.close()
+        os._exit(0)
+    os.close(tell)
+    with open(told, encoding="utf-8") as words:
+        assert "was forked: make one in each" in words.read()
+    assert os.waitpid(child, 0)[1] == 0
+    assert background.run(work()) == "done" and next(reading) == "another"
 
 
 def test_results_and_failures_are_those_of_the_work(background: BackgroundLoop) -> None:

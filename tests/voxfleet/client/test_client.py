@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import socket
@@ -203,6 +204,14 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> No
     assert key.strip() not in str(refused.value)
 
 
+def test_a_client_of_another_event_loop_says_so(gateway: GatewayProcess) -> None:
+    """Its connection of before is dead; that was told as `Event loop is closed`."""
+    client = AsyncClient(gateway.url, api_key=KEY)
+    asyncio.run(client.voices())
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(client.voices())
+
+
 async def test_a_stream_refuses_a_wrong_address_in_the_same_words() -> None:
     with pytest.raises(ValueError, match="address"):
         await anext(stream_speech("127.0.0.1:8006", "Hello."))
@@ -233,6 +242,7 @@ def test_a_recording_is_judged_and_heard_before_it_is_a_voice(client: Client, tm
     file.write_bytes(recording())
     before = client.voices()
     heard = client.check_recording(file)
+    assert client.check_recording(str(file)) == client.check_recording(file.read_bytes()) == heard
     assert heard["usable"] and heard["audio_seconds"] >= heard["sound_seconds"] > 0
     with pytest.raises(SpeechError) as without_consent:
         client.try_voice(file)

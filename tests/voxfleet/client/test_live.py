@@ -107,6 +107,13 @@ def test_a_session_without_asyncio_is_heard_in_one_thread_and_spoken_to_from_ano
         session.append("Far too late.")
 
 
+def test_a_session_that_was_not_begun_says_how_it_is() -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(RuntimeError, match="`with`"):
+        client.live().append("Hello.")
+    with Client("http://127.0.0.1:9") as client, pytest.raises(RuntimeError, match="`with`"):
+        list(client.live())
+
+
 async def test_failures_are_typed(gateway: GatewayProcess) -> None:
     async with AsyncClient(gateway.url, api_key=KEY) as client:
         with pytest.raises(InvalidRequestError) as caught:
