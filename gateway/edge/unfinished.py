@@ -1,10 +1,12 @@
 """Answers that are left without their end, so that nobody takes them for the whole: the server cuts them.
 
-uvicorn logs each as a fault of the application, at ERROR. One that says so is none.
+uvicorn logs each as a fault of the application, at ERROR. One that says so is none, nor is one that is
+cancelled, which happens to what is left when the gateway ends.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextvars import ContextVar
 
@@ -22,4 +24,6 @@ class UnfinishedFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it tells of anything but an answer that was left so."""
+        if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+            return False
         return not (record.msg == _UNFINISHED and _on_purpose.get())

@@ -132,6 +132,20 @@ async def test_a_block_that_interrupts_itself_at_its_end_leaves_nothing_cancelle
     assert await asyncio.create_task(work()) == "went on"
 
 
+async def test_work_of_several_that_fails_as_it_is_interrupted_is_not_cancelled() -> None:
+    """Python 3.11's TaskGroup leaves its task one cancellation too many."""
+    interruption = Interruption()
+
+    async def fail() -> None:
+        asyncio.get_running_loop().call_soon(interruption.end_with, KeyError())
+        raise ValueError
+
+    with pytest.raises((ExceptionGroup, KeyError)):
+        async with interruption, asyncio.TaskGroup() as group:
+            group.create_task(fail())
+    await asyncio.sleep(0)
+
+
 async def test_who_interrupts_itself_and_is_cancelled_stays_cancelled() -> None:
     interruption = Interruption()
 
@@ -139,6 +153,7 @@ async def test_who_interrupts_itself_and_is_cancelled_stays_cancelled() -> None:
         async with interruption:
             interruption.end_with(KeyError())
             asyncio.current_task().cancel()
+            await asyncio.sleep(0)
 
     with pytest.raises(asyncio.CancelledError):
         await asyncio.create_task(work())
