@@ -1,6 +1,6 @@
 """Steps with and without what products of many rows do to be fast.
 
-    python -m benchmarks.gpu.many_rows [--without tiles] [--shape voxcpm2] [--json FILE]
+    python -m benchmarks.gpu.many_rows [--without tiles spare_rows] [--shape voxcpm2] [--json FILE]
     python -m benchmarks.gpu.many_rows --shape tiny --device cpu --streams 1 2       does it work
 
 Without `spare_rows`: no rows to spare for the matrix library (`engine.kernels.linear.spare_rows`).
@@ -14,8 +14,8 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,19 @@ def compare(
     return rows
 
 
+@contextmanager
+def without_all(names: Sequence[str]) -> Iterator[None]:
+    """None of what the names in WITHOUT stand for."""
+    with ExitStack() as left_out:
+        for name in names:
+            left_out.enter_context(WITHOUT[name]())
+        yield
+
+
 def main() -> None:
     """Print and keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--without", choices=sorted(WITHOUT), default="tiles")
+    parser.add_argument("--without", choices=sorted(WITHOUT), nargs="+", default=["tiles"])
     parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
@@ -81,7 +90,7 @@ def main() -> None:
     chosen = parser.parse_args()
     device = device_of(chosen.device)
     checkpoint = make_checkpoint(chosen.shape, chosen.directory)
-    rows = compare(checkpoint, device, chosen.streams, WITHOUT[chosen.without])
+    rows = compare(checkpoint, device, chosen.streams, lambda: without_all(chosen.without))
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     found = {"without": chosen.without, "shape": chosen.shape, "device": name, "torch": torch.__version__}
     found |= {"steps": rows}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,22 +74,28 @@ def compare(shape: Stack) -> list[dict[str, Any]]:
 
 
 def layer_us(stack: Transformer, x: Tensor) -> float:
-    """Microseconds of a layer for x [rows, LENGTH, hidden]."""
+    """Microseconds of a layer for x [rows, length, hidden]."""
     return round(1e6 * seconds(lambda: stack(x, None, bidirectional_attention)) / len(stack.layers), 2)
 
 
 @torch.inference_mode()
-def report(description: str, parts: Mapping[str, Callable[[], Any]]) -> None:
-    """The command of a benchmark that prints what each part measures, and keeps it."""
+def report(description: str, parts: Mapping[str, Callable[..., Any]], shapes: Sequence[str] = ()) -> None:
+    """The command of a benchmark that prints what each part measures, and keeps it.
+
+    shapes: of which parts measure the one that is asked for, the first where none is.
+    """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
-    output = parser.parse_args().output
+    if shapes:
+        parser.add_argument("--shape", choices=shapes, default=shapes[0])
+    chosen = parser.parse_args()
     device_of()
     found = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-    found |= {name: part() for name, part in parts.items()}
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(found, indent=1) + "\n")
+    of_shape = {"shape": chosen.shape} if shapes else {}
+    found |= of_shape | {name: part(**of_shape) for name, part in parts.items()}
+    if chosen.output:
+        chosen.output.parent.mkdir(parents=True, exist_ok=True)
+        chosen.output.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

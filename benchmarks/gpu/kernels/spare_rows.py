@@ -1,8 +1,8 @@
 """Products of the matrix library with a few rows more than there are.
 
-    python3 -m benchmarks.gpu.kernels.spare_rows [--output FILE]
+    python3 -m benchmarks.gpu.kernels.spare_rows [--shape voxcpm2] [--output FILE]
 
-For products of VoxCPM2's DiT and the rows of its steps: microseconds of a product of just these rows, of as
+For products of a DiT and the rows of its steps: microseconds of a product of just these rows, of as
 many as `engine.kernels.linear.spare_rows` takes, and of the fastest of up to 104 more. Then microseconds of a
 layer, attention included: without spare rows, in two halves of K without them, and as it is. What comes of it
 for whole steps `benchmarks.gpu.many_rows --without spare_rows` measures.
@@ -20,18 +20,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.gpu.kernels.halves import ALWAYS, LENGTH, layer_us, report, stack_of
-from benchmarks.gpu.kernels.linear_chain import DIT, seconds
+from benchmarks.gpu.kernels.dits import SHAPES, dit_of
+from benchmarks.gpu.kernels.halves import ALWAYS, layer_us, report
+from benchmarks.gpu.kernels.linear_chain import seconds
 from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS
 from models.transformer.fused import fuse_layers
 
 STREAMS = (*range(24, 32, 4), *range(32, 128, 8), *range(128, 257, 16))
-ROWS = tuple(2 * LENGTH * streams for streams in STREAMS)
 MOST, STEP = 104, 8
 """Rows to spare that are tried, and between two tries."""
 ADDED = 1024
-"""Outputs of the products that are added to what is there."""
+"""Outputs of the products that are added to what is there, in every release."""
 HALVED_OTHERWISE = (704, 1408)
 """Rows whose two products that are added would be in halves of K if there were none to spare."""
 WEIGHTS, PRODUCTS = 12, 24
@@ -55,14 +55,15 @@ def product_us(weights: list[Tensor], num_rows: int) -> float:
     return round(1e6 * seconds(run) / PRODUCTS, 2)
 
 
-def products() -> list[dict[str, Any]]:
-    found = []
-    for (outputs, size), told in FASTER_ROWS.items():
+def products(shape: str) -> list[dict[str, Any]]:
+    dit, found = dit_of(shape), []
+    for outputs, size in dit.products().values():
+        told = FASTER_ROWS.get((outputs, size), {})
         weights = [
             torch.randn(outputs, size, dtype=torch.bfloat16, device=DEVICE) * size**-0.5
             for _ in range(WEIGHTS)
         ]
-        for rows in ROWS:
+        for rows in dit.rows(STREAMS):
             taken = {more: product_us(weights, more) for more in range(rows, rows + MOST + 1, STEP)}
             fastest = min(taken, key=taken.__getitem__)
             row = {"outputs": outputs, "inputs": size, "rows": rows, "own_us": taken[rows]}
@@ -74,14 +75,15 @@ def products() -> list[dict[str, Any]]:
     return found
 
 
-def layers() -> list[dict[str, Any]]:
-    plain, found = stack_of(DIT), []
+def layers(shape: str) -> list[dict[str, Any]]:
+    dit, found = dit_of(shape), []
+    plain, hidden = dit.stack(DEVICE), dit.config.hidden_size
     whole, halved, now = (copy.deepcopy(plain) for _ in range(3))
     fuse_layers(whole, few_rows=0, halved_rows=())
     fuse_layers(halved, few_rows=0, halved_rows=(ALWAYS,))
     fuse_layers(now, few_rows=0)
-    for rows in ROWS:
-        x = torch.randn(rows // LENGTH, LENGTH, DIT.hidden, device=DEVICE, dtype=torch.bfloat16)
+    for rows in dit.rows(STREAMS):
+        x = torch.randn(rows // dit.length, dit.length, hidden, device=DEVICE, dtype=torch.bfloat16)
         row = {"rows": rows, "now_us": layer_us(now, x)}
         with none_to_spare():
             row |= {"own_us": layer_us(whole, x), "halves_us": layer_us(halved, x)}
@@ -105,4 +107,4 @@ def none_to_spare() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    report(__doc__, {"products": products, "layers": layers})
+    report(__doc__, {"products": products, "layers": layers}, SHAPES)

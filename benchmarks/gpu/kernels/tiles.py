@@ -1,10 +1,11 @@
-"""Layers of VoxCPM2's DiT by tiles of our own (`engine.kernels.linear.tiled_linear`), and by the library.
+"""Layers of a DiT by tiles of our own (`engine.kernels.linear.tiled_linear`), and by the matrix library.
 
-    python3 -m benchmarks.gpu.kernels.tiles [--output FILE]
+    python3 -m benchmarks.gpu.kernels.tiles [--shape voxcpm2] [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, for the rows of steps: by the library
-alone, with the gate in its product's kernel by each tiling, and with q, k and v by each tiling. What comes of
-it for whole steps `benchmarks.gpu.many_rows --without tiles` measures.
+alone, with the gate in its product's kernel by each tiling, with q, k and v by each tiling, as it is, and by
+the library with no rows to spare. What comes of it for whole steps `benchmarks.gpu.many_rows --without tiles`
+measures.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.kernels.halves import DEVICE, LENGTH, layer_us, report, stack_of
-from benchmarks.gpu.kernels.linear_chain import DIT
+from benchmarks.gpu.kernels.dits import SHAPES, dit_of
+from benchmarks.gpu.kernels.halves import DEVICE, layer_us, report
+from benchmarks.gpu.kernels.spare_rows import none_to_spare
 from engine.kernels.linear.tilings import (
     DEEP,
     GATED_TILINGS,
@@ -31,30 +33,32 @@ from engine.kernels.linear.tilings import (
 from models.transformer.fused import fuse_layers
 
 STREAMS = (4, 6, 8, 12, 16, 20, *range(24, 32, 4), *range(32, 128, 8), *range(128, 257, 16))
-ROWS = tuple(2 * LENGTH * streams for streams in STREAMS)
 GATED, WHOLE = {"square": SQUARE, "wide": WIDE}, {"deep": DEEP}
 WHOLE_ROWS = 704
 """Beyond, q, k and v are not tried."""
 
 
-def layers() -> list[dict[str, Any]]:
-    stack, found = stack_of(DIT), []
+def layers(shape: str) -> list[dict[str, Any]]:
+    dit, found = dit_of(shape), []
+    stack, (pairs, hidden), qkv = dit.stack(DEVICE), dit.products()["gate_up"], dit.products()["qkv"]
     fuse_layers(stack, few_rows=0)
-    for rows in ROWS:
-        x = torch.randn(rows // LENGTH, LENGTH, DIT.hidden, device=DEVICE, dtype=torch.bfloat16)
+    for rows in dit.rows(STREAMS):
+        x = torch.randn(rows // dit.length, dit.length, hidden, device=DEVICE, dtype=torch.bfloat16)
         row: dict[str, Any] = {"rows": rows}
         with no_tiles():
             row["library_us"] = layer_us(stack, x)
         for kind, told, tried, product in (
-            ("gated", GATED_TILINGS, GATED, "gate_up"),
-            ("whole", LINEAR_TILINGS, WHOLE if rows <= WHOLE_ROWS else {}, "qkv"),
+            ("gated", GATED_TILINGS, GATED, (pairs // 2, hidden)),
+            ("whole", LINEAR_TILINGS, WHOLE if rows <= WHOLE_ROWS else {}, qkv),
         ):
-            tiling = told.get(DIT.shape(product), {}).get(rows)
+            tiling = told.get(product, {}).get(rows)
             row[f"{kind}_taken"] = next((name for name, each in tried.items() if each == tiling), None)
             for name, each in tried.items():
-                with only(told, DIT.shape(product), rows, each):
+                with only(told, product, rows, each):
                     row[f"{kind}_{name}_us"] = layer_us(stack, x)
         row["now_us"] = layer_us(stack, x)
+        with no_tiles(), none_to_spare():
+            row["neither_us"] = layer_us(stack, x)
         print(json.dumps(row), flush=True)
         found.append(row)
     return found
@@ -84,4 +88,4 @@ def no_tiles() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    report(__doc__, {"layers": layers})
+    report(__doc__, {"layers": layers}, SHAPES)

@@ -23,14 +23,28 @@ from torch.nn import functional as F
 
 FASTER_ROWS: dict[tuple[int, int], dict[int, int]] = {
     (1024, 2048): {704: 760, 1056: 1080, 1232: 1264, 1408: 1432, 1584: 1592, 3520: 3616},
-    (1024, 4096): {704: 728, 1056: 1080, 1232: 1272, 1408: 1464, 1584: 1592, 3168: 3272, 3520: 3528},
+    (1024, 4096): (
+        {704: 728, 1056: 1080, 1232: 1272, 1408: 1464, 1584: 1592, 3168: 3272, 3520: 3528}
+        | {576: 656, 720: 728, 1152: 1192, 1296: 1336, 1440: 1464, 1728: 1816, 2880: 2888, 3456: 3528}
+        | {4608: 4712, 640: 656, 800: 840, 1120: 1144, 1600: 1640, 2240: 2344}
+    ),
     (2560, 1024): {1056: 1064, 1760: 1792, 3168: 3176, 3520: 3528, 3872: 3880, 5632: 5640},
     (8192, 1024): {1056: 1080, 1584: 1600, 1760: 1792, 1936: 1976, 2112: 2128, 4224: 4232, 4576: 4592},
+    (1024, 1024): (
+        {576: 640, 720: 768, 864: 888, 1152: 1208, 1296: 1336, 1728: 1736, 2880: 2920, 3456: 3536}
+        | {4608: 4704, 800: 824, 1120: 1144, 1600: 1656}
+    ),
+    (1280, 1024): (
+        {1296: 1320, 1728: 1736, 2304: 2328, 2880: 2888, 3456: 3520, 4608: 4616}
+        | {800: 864, 960: 1000, 1120: 1144, 1280: 1320, 2240: 2256, 2560: 2600}
+    ),
 }
-"""By outputs and inputs of a layer: rows, and how many are faster. Rows are those of steps of VoxCPM's DiT,
-22 of a stream. `python -m benchmarks.gpu.kernels.spare_rows` looks for them, here with torch 2.11 on H200s
-(`benchmarks/results/gpu_spare_rows.json`): a layer takes 98 us instead of 105 with 1,408 rows and 113 instead
-of 124 with 1,760. Steps of 48 to 96 streams take 2 to 3.5 % less (`gpu_spare_rows_steps.json`)."""
+"""By outputs and inputs of a layer: rows, and how many are faster. Rows are those of steps of the releases'
+DiTs, 22 of a stream with VoxCPM2, 18 with VoxCPM1.5, 10 with VoxCPM-0.5B. `python -m
+benchmarks.gpu.kernels.spare_rows --shape SHAPE` looks for them, here with torch 2.11 on H200s
+(`benchmarks/results/gpu_spare_rows*.json`): a layer of VoxCPM2 takes 98 us instead of 105 with 1,408 rows and
+113 instead of 124 with 1,760. Its steps of 48 to 96 streams take 2 to 3.5 % less
+(`gpu_spare_rows_steps.json`)."""
 
 
 def faster_rows(num_rows: int, weight: Tensor) -> int:
