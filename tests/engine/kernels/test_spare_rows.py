@@ -62,4 +62,4 @@ def test_a_product_is_added_in_place_to_its_rows_alone(spare: bool) -> None:
 
 
 def test_what_is_told_to_be_faster_is_not_much_more() -> None:
-    assert TOLD and all(rows < more < 1.1 * rows for of in TOLD.values() for rows, more in of.items())
+    assert TOLD and all(rows < more <= rows + 104 for of in TOLD.values() for rows, more in of.items())
