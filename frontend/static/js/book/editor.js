@@ -39,10 +39,9 @@ class Editor {
   #notice = new Notice(byId("problem"), () => this.#do(() => this.book.save()));
 
   async open() {
-    const lamp = new FleetStatus(mountNav(byId("nav")));
-    lamp.start();
-    lamp.addEventListener("ready", () => (this.book ? this.#flush() : this.#load()));
-    window.addEventListener("apikey", () => (this.book ? this.#flush() : this.#load()));
+    const goOn = () => (this.book ? this.#flush() : this.#load());
+    new FleetStatus(mountNav(byId("nav")), goOn).start();
+    window.addEventListener("apikey", goOn);
     await this.#load();
   }
 

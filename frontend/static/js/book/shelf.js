@@ -33,7 +33,7 @@ class Shelf {
   #beginning = false;
 
   async open() {
-    new FleetStatus(mountNav(byId("nav"))).start();
+    new FleetStatus(mountNav(byId("nav")), () => this.#load()).start();
     byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
     byId("paste").addEventListener("submit", (event) => this.#pasted(event));
     takeDrops(byId("drop"), ([file]) => this.#begin(file));

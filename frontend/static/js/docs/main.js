@@ -24,7 +24,7 @@ class Docs {
 
   async open() {
     const client = clientOf(location.pathname);
-    new FleetStatus(mountNav(byId("nav"))).start();
+    new FleetStatus(mountNav(byId("nav")), () => client || this.#groups.length > 0 || this.#load()).start();
     this.#search.addEventListener("input", () => this.#show());
     window.addEventListener("apikey", () => client || this.#load());
     window.addEventListener("hashchange", () => this.#reveal());

@@ -64,9 +64,7 @@ class Live {
     const loaded = this.#load(); // asked first: it takes longest
     followKeyboard();
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
-    const ready = new FleetStatus(status);
-    ready.addEventListener("ready", () => this.#load());
-    ready.start();
+    new FleetStatus(status, () => this.#load()).start();
     this.#record.checked = Boolean(this.#saved.record);
     this.#setParameters({});
     this.#bind();

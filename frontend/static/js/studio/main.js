@@ -66,9 +66,7 @@ class Studio {
   async open() {
     const loaded = this.#load(); // asked first: it takes longest
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
-    const lamp = new FleetStatus(status);
-    lamp.addEventListener("ready", () => this.#load());
-    lamp.start();
+    new FleetStatus(status, () => this.#load()).start();
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
     this.#bind();

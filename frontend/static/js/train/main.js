@@ -26,7 +26,7 @@ class TrainPage {
   #said = byId("said");
 
   async open() {
-    new FleetStatus(mountNav(byId("nav"))).start();
+    new FleetStatus(mountNav(byId("nav")), () => this.#shelf.load()).start();
     const reading = new Reading();
     byId("read").append(reading.element);
     byId("form").append(this.#form.element);

@@ -38,14 +38,14 @@ export class Jobs {
     byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
     byId("job-more").addEventListener("click", () => {
       this.#most += PAGE;
-      this.#load();
+      this.load();
     });
-    window.addEventListener("apikey", () => this.#load());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
-    await this.#load();
+    window.addEventListener("apikey", () => this.load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.load());
+    await this.load();
   }
 
-  #load() {
+  load() {
     return this.#polling.load();
   }
 
@@ -109,11 +109,11 @@ export class Jobs {
       await work();
     } catch (error) {
       setMessage(this.#said, "text.plain", { text: "" });
-      if (error.code === "unknown_job") await this.#load(); // it is not shown any more either
+      if (error.code === "unknown_job") await this.load(); // it is not shown any more either
       this.#showProblem(error, () => this.#do(work));
       return;
     }
-    await this.#load();
+    await this.load();
   }
 
   #showProblem(error, again) {

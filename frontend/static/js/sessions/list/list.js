@@ -35,11 +35,12 @@ class Sessions {
   #shown = "";
   #refresh = null;
   #typing = null;
+  #jobs = new Jobs();
   #player = new RowPlayer();
   #selection = new Selection(byId("chosen"), { download: (ids) => this.#download(ids), remove: (ids) => this.#deleteChosen(ids) });
 
   async open() {
-    new FleetStatus(mountNav(byId("nav"))).start();
+    new FleetStatus(mountNav(byId("nav")), () => this.#goOn()).start();
     this.#search.value = new URLSearchParams(location.search).get("q") ?? "";
     this.#search.addEventListener("input", () => this.#searchSoon());
     byId("more").addEventListener("click", () => this.#read(() => this.#pages.following()));
@@ -47,7 +48,12 @@ class Sessions {
     document.addEventListener("visibilitychange", () => document.hidden || this.#load(() => this.#again()));
     this.#player.addEventListener("change", () => this.#showHeard());
     this.#selection.addEventListener("change", () => this.#showChosen());
-    await Promise.all([this.#load(), this.#loadVoices()]);
+    await Promise.all([this.#load(), this.#loadVoices(), this.#jobs.open()]);
+  }
+
+  #goOn() {
+    this.#load(() => this.#again());
+    this.#jobs.load();
   }
 
   get #sessions() {
@@ -237,4 +243,3 @@ class Sessions {
 }
 
 new Sessions().open();
-new Jobs().open();

@@ -36,7 +36,7 @@ class Viewer {
   #turn = new SoundTurn(() => this.#transport?.pause());
 
   async open() {
-    new FleetStatus(mountNav(byId("nav"))).start();
+    new FleetStatus(mountNav(byId("nav")), () => this.#session || this.#load()).start();
     bindShortcuts({ Space: () => this.#transport?.toggle() });
     window.addEventListener("apikey", () => this.#load());
     for (const format of WORD_FORMATS) byId(`words-${format}`).addEventListener("click", () => this.#downloadWords(format));

@@ -1,8 +1,6 @@
 /**
  * The lamp in the bar: whether the fleet can speak right now, asked every few seconds, and how far a worker is that
  * loads its model.
- *
- * Event "ready" tells that it can, after it could not.
  */
 import { h } from "../page/dom.js";
 import { takeEarly } from "./early-answers.js";
@@ -29,12 +27,13 @@ const STAGES = new Map(
   }),
 );
 
-export class FleetStatus extends EventTarget {
+export class FleetStatus {
   #words = h("span", {});
+  #back;
 
-  /** @param {HTMLElement} place */
-  constructor(place) {
-    super();
+  /** @param {HTMLElement} place @param {() => void} [back] called when it can speak, after it could not: what could not be had is asked for again */
+  constructor(place, back = () => {}) {
+    this.#back = back;
     this.lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#words);
     place.append(this.lamp);
   }
@@ -68,7 +67,7 @@ export class FleetStatus extends EventTarget {
     setLabel(this.lamp, key, values, "title"); // where the bar is too narrow for the words
     if (state !== "ready" || !["waiting", "down"].includes(before)) return;
     forgetConfig(); // it says what the fleet speaks with
-    this.dispatchEvent(new Event("ready"));
+    this.#back();
   }
 }
 
