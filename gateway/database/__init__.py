@@ -5,6 +5,7 @@ connection.py    SQLite in the data folder, or PostgreSQL by URL
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats
 named_rows.py    rows with an owner and a name, such as voices
+names.py         their names as they are looked up
 """
 
 from gateway.database.connection import Database, DatabaseError

@@ -29,6 +29,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from gateway.database.names import fold_names
+
 logger = structlog.get_logger(__name__)
 
 HEAD = "0015"
@@ -195,8 +197,9 @@ def _migrate(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-    if _version(connection) != HEAD:
-        _upgrade(connection)
+    if (version := _version(connection)) != HEAD:
+        _upgrade(connection, version)
+    fold_names(connection)
 
 
 def _version(connection: Connection) -> str | None:
@@ -206,7 +209,7 @@ def _version(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, version: str | None) -> None:
     from alembic import command  # a third of the start-up time of a gateway that has nothing to migrate
     from alembic.config import Config
     from alembic.util import CommandError
@@ -217,4 +220,9 @@ def _upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise DatabaseError(f"the database is of another version of this software: {error}") from error
+        message = (
+            f"the database is of another version of VoxFleet, a newer one as it seems: its tables are at {version}, "
+            f"and this one knows them up to {HEAD}. Nothing was changed; start that version, or this one with "
+            "a copy from before the upgrade"
+        )
+        raise DatabaseError(message) from error

@@ -122,6 +122,21 @@ async def test_names_of_before_are_known_after_an_upgrade(database: Database) ->
     assert [found.id for found in await registry.find("Ann", None)] == ids[1:]
 
 
+async def test_names_that_a_former_version_gave_during_an_upgrade_are_known_in_any_case(
+    database: Database,
+) -> None:
+    """It knows no form in which names are looked up: a new row has none, a changed one that of before."""
+    registry = VoiceRegistry(database, max_voices=6, max_per_owner=4)
+    made, changed = [(await registry.add(voice(name))).id for name in ("Élise", "Ann")]
+    async with database.transaction() as rows:
+        await rows.execute(text("UPDATE voices SET folded_name = NULL WHERE id = :id"), {"id": made})
+        await rows.execute(text("UPDATE voices SET name = 'Zoë' WHERE id = :id"), {"id": changed})
+    await database.close()
+    await database.open()
+    for name, meant in (("ÉLISE", [made]), ("ZOË", [changed]), ("Ann", [])):
+        assert [found.id for found in await registry.find(name, None)] == meant
+
+
 async def test_a_name_means_none_that_the_caller_does_not_see(registry: VoiceRegistry) -> None:
     shared = await registry.add(voice("Ann"))
     private = await registry.add(voice("ann", owner="key:bob", agreed=False))
