@@ -221,8 +221,8 @@ def _upgrade(connection: Connection, version: str | None) -> None:
         command.upgrade(config, "head")
     except CommandError as error:
         message = (
-            f"the database is of another version of VoxFleet, a newer one as it seems: its tables are at {version}, "
-            f"and this one knows them up to {HEAD}. Nothing was changed; start that version, or this one with "
-            "a copy from before the upgrade"
+            "the database is of another version of VoxFleet, a newer one as it seems: its tables are at "
+            f"{version}, and this one knows them up to {HEAD}. Nothing was changed; start that version, or "
+            "this one with a copy from before the upgrade"
         )
         raise DatabaseError(message) from error
