@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,7 +110,7 @@ class AsyncClient:
             session_id=headers.get("X-Session-Id"),
         )
 
-    def stream(self, text: str, **options: Any) -> AsyncIterator[dict[str, Any] | bytes]:
+    def stream(self, text: str, **options: Any) -> AsyncGenerator[dict[str, Any] | bytes, None]:
         """Messages and PCM while they come, see `stream_speech`; breaks are bridged."""
         return stream_speech(
             self._urls,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -67,7 +67,7 @@ class BackgroundLoop:
             self._loop.call_soon_threadsafe(call.begin, self._loop)
             return True
 
-    def iterate(self, items: AsyncGenerator[Result, None]) -> Iterator[Result]:
+    def iterate(self, items: AsyncGenerator[Result, None]) -> Generator[Result, None, None]:
         """The items as they come. Leaving the loop early closes `items`."""
         nothing_more = object()
         self._iterated.add(items)

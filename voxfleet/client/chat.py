@@ -12,7 +12,7 @@ A message may be a text, which the user says, or the list of a conversation:
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,14 +73,14 @@ class ChatStream:
         self.answer: ChatAnswer | None = None
         """The whole of it, once it is complete."""
 
-    def __aiter__(self) -> AsyncIterator[str]:
+    def __aiter__(self) -> AsyncGenerator[str, None]:
         return self._pieces
 
     async def aclose(self) -> None:
         """Give up what is not read yet."""
         await self._pieces.aclose()
 
-    async def _read(self) -> AsyncIterator[str]:
+    async def _read(self) -> AsyncGenerator[str, None]:
         """Raises SpeechError."""
         try:
             async with self._http.stream("POST", CHAT_PATH, json=self._body) as response:
@@ -95,7 +95,7 @@ class ChatStream:
         if self.answer is None:
             raise UnreachableError(f"the answer of {self._http.base_url} ended before it was complete")
 
-    async def _take(self, response: httpx.Response) -> AsyncIterator[str]:
+    async def _take(self, response: httpx.Response) -> AsyncGenerator[str, None]:
         text, reason, about = "", "", {}
         async for line in response.aiter_lines():
             if not line.startswith(_DATA):

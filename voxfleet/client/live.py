@@ -10,7 +10,7 @@ async with client.live(voice="default") as session:
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Self
 
@@ -102,7 +102,7 @@ class LiveSession:
         """Tell how playback goes: totals so far, and the audio that lies ready."""
         await self._send("stats", underruns=underruns, played_samples=played_samples, buffered_ms=buffered_ms)
 
-    async def __aiter__(self) -> AsyncIterator[dict[str, Any] | bytes]:
+    async def __aiter__(self) -> AsyncGenerator[dict[str, Any] | bytes, None]:
         """Messages and audio, to "done"; an "error" that is not fatal is a message. Raises SpeechError."""
         try:
             async for message in self._opened:

@@ -18,7 +18,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -56,7 +56,7 @@ async def stream_speech(
     api_key: str | None = None,
     key_in_subprotocol: bool = False,
     **options: Any,
-) -> AsyncIterator[dict[str, Any] | bytes]:
+) -> AsyncGenerator[dict[str, Any] | bytes, None]:
     """Yields the server's messages as dicts and the audio as bytes; ends after "done". Raises SpeechError,
     and ValueError for what is no address.
 
@@ -180,7 +180,7 @@ class _Pauses:
 
 async def _hear(
     url: str, clip: _Clip, api_key: str | None, key_in_subprotocol: bool
-) -> AsyncIterator[dict[str, Any] | bytes]:
+) -> AsyncGenerator[dict[str, Any] | bytes, None]:
     """One connection, to its "done". Raises SpeechError, _ConnectionLost."""
     try:
         async with open_socket(url, "/ws/tts", api_key, key_in_subprotocol) as socket:

@@ -14,7 +14,7 @@ A session may be iterated in one thread and spoken to from another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,7 +51,7 @@ class Client:
         """The whole clip; `options` are the other fields of `POST /tts`."""
         return self._background.run(self._client.speak(text, **options))
 
-    def stream(self, text: str, **options: Any) -> Iterator[dict[str, Any] | bytes]:
+    def stream(self, text: str, **options: Any) -> Generator[dict[str, Any] | bytes, None, None]:
         """Messages and PCM while they come; breaks are bridged."""
         return self._background.iterate(self._client.stream(text, **options))
 
@@ -187,8 +187,12 @@ class SyncChatStream:
         self._stream = stream
         self._background = background
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Generator[str, None, None]:
         return self._background.iterate(aiter(self._stream))
+
+    def close(self) -> None:
+        """Give up what is not read yet."""
+        self._background.run(self._stream.aclose())
 
     @property
     def answer(self) -> ChatAnswer | None:
@@ -210,7 +214,7 @@ class SyncLiveSession:
     def __exit__(self, *failure: object) -> None:
         self._background.run(self._session.__aexit__(*failure))
 
-    def __iter__(self) -> Iterator[dict[str, Any] | bytes]:
+    def __iter__(self) -> Generator[dict[str, Any] | bytes, None, None]:
         return self._background.iterate(aiter(self._session))
 
     @property

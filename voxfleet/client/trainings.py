@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ class AsyncTrainings:
 
     async def follow(
         self, training_id: str, *, every_seconds: float = LOOK_SECONDS
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """It as it is, and again whenever that changed, until nobody works on it any more.
 
         The last one tells how it ended: `state` is complete, with the `voice`, failed, with the `error`, or
@@ -179,7 +179,9 @@ class SyncTrainings:
         """How far it is, what was found about its recordings, and which samples can be heard."""
         return self._background.run(self._trainings.get(training_id))
 
-    def follow(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> Iterator[dict[str, Any]]:
+    def follow(
+        self, training_id: str, *, every_seconds: float = LOOK_SECONDS
+    ) -> Generator[dict[str, Any], None, None]:
         """It whenever it changed, until nobody works on it any more; see `AsyncTrainings.follow`."""
         return self._background.iterate(self._trainings.follow(training_id, every_seconds=every_seconds))
 

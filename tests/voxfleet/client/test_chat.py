@@ -67,6 +67,13 @@ async def test_a_stream_that_is_left_early_ends_on_the_server(fleet: Fleet) -> N
     await all_free(fleet[0])
 
 
+def test_a_stream_without_asyncio_may_be_given_up(client: Client) -> None:
+    stream = client.stream_chat("Tell me a story.", max_tokens=50)
+    assert next(iter(stream))
+    stream.close()
+    assert list(stream) == [] and stream.answer is None
+
+
 def test_what_is_refused_is_typed_in_both_forms(client: Client) -> None:
     for ask in (client.chat, lambda *said, **options: list(client.stream_chat(*said, **options))):
         with pytest.raises(InvalidRequestError) as caught:

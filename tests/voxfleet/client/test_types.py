@@ -1,0 +1,51 @@
+"""What a type checker of a program that uses the client goes by."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import get_origin, get_type_hints
+
+import pytest
+
+import voxfleet
+from voxfleet.client import (
+    AsyncClient,
+    AsyncTrainings,
+    ChatStream,
+    Client,
+    LiveSession,
+    SyncChatStream,
+    SyncLiveSession,
+    SyncTrainings,
+    stream_speech,
+)
+
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        (stream_speech, AsyncGenerator),
+        (AsyncClient.stream, AsyncGenerator),
+        (ChatStream.__aiter__, AsyncGenerator),
+        (LiveSession.__aiter__, AsyncGenerator),
+        (AsyncTrainings.follow, AsyncGenerator),
+        (Client.stream, Generator),
+        (SyncChatStream.__iter__, Generator),
+        (SyncLiveSession.__iter__, Generator),
+        (SyncTrainings.follow, Generator),
+    ],
+)
+def test_what_is_iterated_may_be_closed(method: object, kind: type) -> None:
+    """As `contextlib.aclosing` and `closing` ask for."""
+    assert get_origin(get_type_hints(method)["return"]) is kind
+
+
+def test_the_package_says_that_it_has_types() -> None:
+    package_data = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    for name in package_data["voxfleet"]:
+        assert (Path(voxfleet.__file__).parent / name).is_file()
+    assert "py.typed" in package_data["voxfleet"]
