@@ -17,7 +17,9 @@ voxfleet sessions clean             remove recorded sessions that are old or too
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -28,11 +30,12 @@ from rich.console import Console
 from voxfleet import __version__
 from voxfleet.commands.chat import chat
 from voxfleet.commands.finetune import finetune
-from voxfleet.commands.options import ApiKeyOption, ConfigOption, fail
+from voxfleet.commands.options import ApiKeyOption, ConfigOption, complain, fail
 from voxfleet.commands.say_command import say
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.serving.commands import drain, gateway, serve, worker
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 app = typer.Typer(
     name="voxfleet",
     help="Streaming text-to-speech: a gateway and a fleet of workers that send speech while it is generated.",
@@ -199,5 +202,11 @@ def clean_sessions(
 
 
 def main() -> None:
-    """Entry point of the `voxfleet` script."""
-    app()
+    """Entry point of the `voxfleet` script. What it prints is written at once, and may find no room."""
+    try:
+        app()
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        complain(f"standard output cannot be written: {error.strerror}")
+        sys.exit(1)

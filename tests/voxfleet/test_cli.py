@@ -162,6 +162,7 @@ def test_every_command_refuses_a_file_that_is_wrong_as_a_whole_by_its_name(
     [
         (("say", "Hello.", "-o", "speech.xyz"), ".xyz"),
         (("say", "Hello.", "-o", "absent/speech.wav"), "no directory"),
+        (("say", "Hello.", "-o", "/proc/speech.wav"), "/proc/speech.wav cannot be written"),
         (("say", "Hello.", "--model", "./absent"), "no such model directory"),
     ],
 )

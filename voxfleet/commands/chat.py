@@ -48,6 +48,8 @@ def chat(
 
 def _lines() -> Iterator[str]:
     """What is typed, or comes through a pipe, without empty lines."""
+    if sys.stdin is None:
+        raise ValueError("there is no standard input to read what to ask from")
     prompt = "> " if sys.stdin.isatty() else ""
     while True:
         try:

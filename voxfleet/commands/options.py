@@ -22,9 +22,14 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
-def fail(message: object, exit_code: int = 1) -> NoReturn:
-    """Ends the command with a message for the user instead of a traceback; 2 is for wrong settings."""
+def complain(message: object) -> None:
+    """A message for the user instead of a traceback."""
     Console(stderr=True, highlight=False, soft_wrap=True).print("error:", message, style="red", markup=False)
+
+
+def fail(message: object, exit_code: int = 1) -> NoReturn:
+    """Ends the command with it; 2 is for wrong settings."""
+    complain(message)
     raise typer.Exit(exit_code)
 
 

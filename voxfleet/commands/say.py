@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -40,6 +41,8 @@ FAILURES = (
 """What can go wrong through no fault of this program; each message is for the user."""
 _NOTED = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "AIFF", "CAF"})
 """Formats of libsndfile that have a place for words of ours; into MP3 it writes its encoder's."""
+STANDARD_OUTPUT = Path("-")
+"""Instead of a file: a wav file to whatever reads it there."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def _take_up(speaker: VoxCPM, adapter: Path) -> None:
 
 def each_line(text: str, output: Path) -> list[tuple[str, Path]]:
     """A clip for each line that says something, in files numbered from 1. Raises SayError."""
+    if output == STANDARD_OUTPUT:
+        raise SayError("standard output has room for one clip; the clips of --lines are files")
     texts = [line.strip() for line in text.splitlines() if has_words(line)]
     if not texts:
         raise SayError("the text has no lines with words")
@@ -171,6 +176,8 @@ def read_text(argument: str) -> str:
     """The text to say; "-" reads it from standard input. Raises SayError."""
     try:
         if argument == "-":
+            if sys.stdin is None:
+                raise SayError("there is no standard input to read the text from")
             return sys.stdin.buffer.read().decode("utf-8-sig")
         argument.encode()  # other bytes come from the command line as lone surrogates
     except UnicodeError as error:
@@ -180,6 +187,12 @@ def read_text(argument: str) -> str:
 
 def check_output(output: Path) -> None:
     """Finds out before the model is loaded whether the clip can be written. Raises SayError."""
+    if output == STANDARD_OUTPUT:
+        if sys.stdout is None or sys.stdout.isatty():
+            raise SayError(
+                "standard output shows no audio: send it to a program or a file, as in -o - | aplay"
+            )
+        return
     format = output.suffix.lstrip(".").upper()
     if format not in soundfile.available_formats() or soundfile.default_subtype(format) is None:
         raise SayError(
@@ -187,6 +200,14 @@ def check_output(output: Path) -> None:
         )
     if not output.parent.is_dir():
         raise SayError(f"{output}: there is no directory {output.parent}")
+    try:
+        if output.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not _takes_all_at_once(output):
+            (part := _part_of(output)).touch()
+            part.unlink()
+    except OSError as error:
+        raise SayError(f"{output} cannot be written: {error.strerror}") from error
 
 
 def marked(audio: np.ndarray, sample_rate: int) -> np.ndarray:
@@ -204,12 +225,19 @@ def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
 
     Raises SayError.
     """
+    to_a_program = output == STANDARD_OUTPUT
+    called = "standard output" if to_a_program else output
     try:
-        _put(output, _encoded(audio, sample_rate, output.suffix.lstrip(".").upper()))
+        content = _encoded(audio, sample_rate, "WAV" if to_a_program else output.suffix.lstrip(".").upper())
+        if to_a_program:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            _put(output, content)
     except OSError as error:
-        raise SayError(f"{output} cannot be written: {error.strerror}") from error
+        raise SayError(f"{called} cannot be written: {error.strerror}") from error
     except soundfile.SoundFileError as error:
-        raise SayError(f"{output} cannot be written: {error}") from error
+        raise SayError(f"{called} cannot be written: {error}") from error
 
 
 def _encoded(audio: np.ndarray, sample_rate: int, format: str) -> bytes:
@@ -225,14 +253,24 @@ def _encoded(audio: np.ndarray, sample_rate: int, format: str) -> bytes:
 
 def _put(output: Path, content: bytes) -> None:
     """Whatever was there is replaced once all of it is written. Raises OSError."""
-    if output.exists() and not output.is_file():  # a device or a pipe
+    if _takes_all_at_once(output):
         output.write_bytes(content)
         return
-    output = output.resolve()
-    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    part = _part_of(output)
     try:
         part.write_bytes(content)
-        part.replace(output)
-    except OSError:
+        part.replace(output.resolve())
+    except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def _takes_all_at_once(output: Path) -> bool:
+    """Whether it is a device or a pipe."""
+    return output.exists() and not output.is_file()
+
+
+def _part_of(output: Path) -> Path:
+    """Beside the file that it becomes."""
+    output = output.resolve()
+    return output.with_name(f".{output.name}.{os.getpid()}.part")

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def say(
     text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to write: .wav, .flac, .ogg or .mp3; - is standard output."
+        ),
     ] = Path("speech.wav"),
     lines: Annotated[
         bool, typer.Option("--lines", help="A clip for each line of the text: speech-001.wav and so on.")
@@ -89,10 +92,13 @@ def _say(text: str, output: Path, lines: bool, options: dict[str, Any]) -> None:
 
 
 def _tell(console: Console, output: Path, spoken: Spoken) -> None:
+    from voxfleet.commands.say import STANDARD_OUTPUT
+
     typer.echo(
         f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz"
         f" in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms,"
-        f" real-time factor {spoken.rtf:.2f}, seed {spoken.seed}"
+        f" real-time factor {spoken.rtf:.2f}, seed {spoken.seed}",
+        err=output == STANDARD_OUTPUT,
     )
     if spoken.finish_reason != "stop":
         console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")

@@ -218,6 +218,9 @@ def test_a_file_that_no_format_tells_how_to_read_is_refused(name: str, tmp_path:
 def test_a_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SayError, match="no directory"):
         say("Hello.", tmp_path / "absent" / "out.wav", model=str(TINY))
+    (tmp_path / "folder.wav").mkdir()
+    with pytest.raises(SayError, match="Is a directory"):
+        say("Hello.", tmp_path / "folder.wav", model="./no model is looked for")
 
 
 def test_a_model_that_cannot_continue_recordings_says_so(tmp_path: Path) -> None:
