@@ -152,8 +152,9 @@ class Gateway:
         Raises what `Voices.resolve` and `Adapters.adapted` raise.
         """
         voice = voice or await self.voices.resolve(request.voice, tenant)
-        speaker = await self.adapters.adapted(voice, voice.fill_in(request), tenant)
-        return DirectedSpeaker(speaker) if request.instructions else speaker
+        asked = voice.fill_in(request)
+        speaker = await self.adapters.adapted(voice, asked, tenant)
+        return DirectedSpeaker(speaker) if asked.instructions else speaker
 
     async def check_speaker(self, request: TtsRequest, tenant: str) -> None:
         """Raise what a clip is refused with for its voice, adapter or model, for what is spoken later.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gateway.errors import ApiError, FieldError, from_validation
-from gateway.requests import Language, Name, TtsRequest
+from gateway.requests import Instructions, Language, Name, TtsRequest
 from gateway.text.printable import is_blank, is_printable
 
 MAX_TAGS = 10
@@ -57,6 +57,7 @@ class VoiceParameters(BaseModel):
     cfg_value: float | None = None
     inference_timesteps: int | None = None
     temperature: float | None = None
+    instructions: Instructions | None = None
     adapter: Name | None = None
 
     @model_validator(mode="after")

@@ -175,7 +175,7 @@ describe("links", () => {
       text: "50 % of #1 & 好?\n+",
       voice: "v_1",
       format: "mp3",
-      parameters: { seed: 7, cfg_value: 2.5, temperature: 0 },
+      parameters: { seed: 7, cfg_value: 2.5, temperature: 0, instructions: "calm & slow" },
     };
     assert.deepEqual(fromFragment(toFragment(settings)), settings);
   });

@@ -136,7 +136,7 @@ class Live {
   }
 
   #setParameters(config) {
-    this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
+    this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.kept ?? this.#saved.parameters);
     this.#parameters.addEventListener("change", () => this.#remember());
     this.#showMoved();
   }
@@ -152,7 +152,7 @@ class Live {
     this.#later.show(this.#options, this.#conversation.busy);
     const voice = this.#voices.voice?.id ?? this.#saved.voice;
     const { text, ...rest } = this.#composer.settings;
-    const settings = { ...rest, voice, record: this.#record.checked, parameters: this.#parameters.values };
+    const settings = { ...rest, voice, record: this.#record.checked, parameters: this.#parameters.kept };
     this.#memory.save({ ...settings, text: unheard + text });
   }
 

@@ -190,7 +190,7 @@ class Studio {
   }
 
   #setParameters(config) {
-    this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
+    this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.kept ?? this.#saved.parameters);
     this.#parameters.addEventListener("change", () => this.#settingsChanged());
     byId("parameters").append(shareButton(() => this.#settings(), (words) => this.#stage.say(words)), lexiconButton());
   }
@@ -273,7 +273,7 @@ class Studio {
       voice: this.#voices.voice?.id ?? this.#saved.voice,
       format: this.#format.value,
       model: this.#model.wanted,
-      parameters: this.#parameters.values,
+      parameters: this.#parameters.kept,
     };
   }
 

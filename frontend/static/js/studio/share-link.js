@@ -4,6 +4,8 @@
  *   https://host/#text=Hello.&voice=ruth&cfg_value=2.5&seed=7
  */
 const NUMBERS = { seed: [0, 2 ** 31 - 1], cfg_value: [1, 5], inference_timesteps: [2, 50], temperature: [0, 2] };
+/** Characters. */
+export const MOST_INSTRUCTIONS = 4096;
 const WHOLE = new Set(["seed", "inference_timesteps"]);
 const FORMATS = ["wav", "mp3", "opus", "flac", "aac"];
 
@@ -23,6 +25,7 @@ export function fromFragment(fragment) {
     const value = fields.has(name) ? Number(fields.get(name)) : NaN;
     if (value >= least && value <= most && (!WHOLE.has(name) || Number.isInteger(value))) parameters[name] = value;
   }
+  if (fields.get("instructions")) parameters.instructions = fields.get("instructions").slice(0, MOST_INSTRUCTIONS);
   const format = FORMATS.includes(fields.get("format")) ? fields.get("format") : undefined;
   return { text: fields.get("text") ?? "", voice: fields.get("voice") ?? undefined, format, parameters };
 }

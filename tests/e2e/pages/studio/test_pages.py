@@ -112,6 +112,29 @@ class TestSpeaking:
             assert part in sent[0]
         assert "temperature" not in sent[0]
 
+    def test_how_to_speak_is_asked_where_a_model_can_be_told(self, page: Page, fleet: Server) -> None:
+        sent: list[str] = []
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        open_studio(page, fleet)
+        expect(page.locator("#instructions")).to_have_count(0)
+        config = fleet.get_json("/api/config")
+        config["features"].append("instructions")
+        page.route("**/api/config", lambda route: route.fulfill(json=config))
+        open_studio(page, fleet)
+        page.click("#advanced summary")
+        page.get_by_label("How to speak").fill(" a calm voice ")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_text("No model here that may speak this can be told how.")).to_be_visible()
+        assert '"instructions":"a calm voice"' in sent[0], "which the worker does not follow"
+        page.unroute("**/api/config")
+        open_studio(page, fleet)
+        page.keyboard.press("Control+Enter")
+        expect_state(page, "done")
+        assert "instructions" not in sent[-1], "of a model that cannot be told"
+        page.route("**/api/config", lambda route: route.fulfill(json=config))
+        open_studio(page, fleet)
+        expect(page.locator("#instructions")).to_have_value("a calm voice")
+
     def test_blank_text_is_answered_in_the_page(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet, "  \n ")
         page.click("#generate")

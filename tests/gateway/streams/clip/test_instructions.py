@@ -14,6 +14,7 @@ from gateway.streams.clip.conditioning import Conditioning
 from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
+from gateway.voices.fields import VoiceParameters
 from gateway.voices.resolution import DirectedSpeaker, Speaker
 from models import speech
 from tests.gateway.fleet import Fleet, describe_model, status, worker_of
@@ -106,3 +107,26 @@ def test_a_resumed_clip_is_told_the_same() -> None:
     tokens = ResumeTokens(None, 60.0)
     resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
     assert start_request(resumed, "r", 2).instructions == CALM
+
+
+async def test_a_voice_may_say_how_it_speaks() -> None:
+    class Calm(Speaker):
+        def fill_in(self, request: TtsRequest) -> TtsRequest:
+            said = request.instructions
+            return request.model_copy(update={"instructions": CALM if said is None else said})
+
+    worker = ScriptedWorker([Act()], features=(INSTRUCTIONS,))
+    async with gateway_of(worker) as gateway:
+        for said in (None, "loud", ""):
+            request = TtsRequest(text="One.", instructions=said)
+            await Synthesis(gateway, request, "r", Ear(), speaker=Calm("default")).run()
+    assert [start.instructions for start in worker.requests] == [CALM, "loud", None]
+    plain = ScriptedWorker([Act()])
+    async with gateway_of(plain) as gateway:
+        with pytest.raises(ApiError) as refusal:
+            await Synthesis(gateway, TtsRequest(text="One."), "r", Ear(), speaker=Calm("default")).run()
+    assert refusal.value.code == "instructions_unsupported"
+
+
+def test_what_a_voice_says_is_kept_as_it_was_said() -> None:
+    assert VoiceParameters(instructions=f" {CALM}\n").model_dump(exclude_none=True) == {"instructions": CALM}

@@ -8,6 +8,7 @@
 import { h, icon } from "../../shared/page/dom.js";
 import { decimal } from "../../i18n/format.js";
 import { setLabel, setMessage, t } from "../../i18n/i18n.js";
+import { MOST_INSTRUCTIONS } from "../share-link.js";
 
 export const SEED_LIMIT = 2 ** 31;
 
@@ -55,6 +56,11 @@ export function drawSeed(random = Math.random) {
 
 export class Parameters extends EventTarget {
   #sliders;
+  #follows;
+  #instructions = h("input", {
+    id: "instructions", type: "text", maxlength: MOST_INSTRUCTIONS, autocomplete: "off",
+    "data-i18n-placeholder": "parameters.instructionsExample", "aria-describedby": "instructions-hint",
+  });
   #seed = h("input", {
     id: "seed", type: "number", min: 0, max: SEED_LIMIT - 1, step: 1, "data-i18n-placeholder": "parameters.seedNew",
     inputmode: "numeric", "aria-describedby": "seed-hint",
@@ -64,10 +70,13 @@ export class Parameters extends EventTarget {
   constructor(container, config, saved = {}) {
     super();
     this.#sliders = SLIDERS.map((spec) => new Slider(spec, config[spec.configKey] ?? spec.fallback, () => this.#changed()));
+    this.#follows = config.features?.includes("instructions") ?? false;
+    this.#instructions.value = saved.instructions ?? "";
     this.#seed.value = saved.seed ?? "";
-    this.#seed.addEventListener("input", () => this.#changed());
+    for (const input of [this.#instructions, this.#seed]) input.addEventListener("input", () => this.#changed());
     for (const slider of this.#sliders) slider.set(saved[slider.name]);
-    container.replaceChildren(this.#seedField(), ...this.#sliders.map((slider) => slider.element));
+    const told = this.#follows ? [this.#instructionsField()] : [];
+    container.replaceChildren(...told, this.#seedField(), ...this.#sliders.map((slider) => slider.element));
   }
 
   /** What the reader has set, and nothing else: {seed?, cfg_value?, ...}. */
@@ -76,11 +85,22 @@ export class Parameters extends EventTarget {
     const values = Object.fromEntries(set.map((slider) => [slider.name, slider.value]));
     const seed = this.#seed.value === "" ? NaN : Number(this.#seed.value);
     if (Number.isInteger(seed) && seed >= 0 && seed < SEED_LIMIT) values.seed = seed;
-    return values;
+    return this.#follows ? { ...values, ...this.#told } : values;
+  }
+
+  /** The same with what another model would be told. */
+  get kept() {
+    return { ...this.values, ...this.#told };
+  }
+
+  get #told() {
+    const instructions = this.#instructions.value.trim();
+    return instructions ? { instructions } : {};
   }
 
   /** Sets what `values` holds, and everything else back to the model's own. */
   set(values) {
+    this.#instructions.value = values.instructions ?? "";
     this.#seed.value = values.seed ?? "";
     for (const slider of this.#sliders) slider.set(values[slider.name]);
     this.#changed();
@@ -88,6 +108,16 @@ export class Parameters extends EventTarget {
 
   #changed() {
     this.dispatchEvent(new Event("change"));
+  }
+
+  #instructionsField() {
+    return h(
+      "div",
+      { class: "field field-whole" },
+      h("label", { for: "instructions", "data-i18n": "parameters.instructions" }),
+      this.#instructions,
+      h("p", { class: "hint", id: "instructions-hint", "data-i18n": "parameters.instructionsHint" }),
+    );
   }
 
   #seedField() {
