@@ -10,6 +10,7 @@ store.py      its row
 runner.py     one job, part by part
 service.py    `Jobs`: which there are
 sweep.py      what goes by itself
+book_voice.py who speaks takes of a book that names nobody
 shelf.py      what they need of books: a take of a block is a job
 result.py     the audio as a file with chapter marks
 audiobook.py  the same as m4b, which is made whole

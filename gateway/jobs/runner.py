@@ -27,6 +27,7 @@ from gateway.service import Gateway
 from gateway.slots.line.standing import Priority, Standing
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.progress import Place
+from gateway.streams.clip.sample import VoiceSample
 from gateway.streams.listener import Listener
 from gateway.streams.resumption.token import clip_from, fields_of
 from gateway.synthesis.synthesis import Synthesis
@@ -70,7 +71,16 @@ class _Ear(Listener):
 class JobRunner:
     """`run` is called once, by who holds the lock of the files."""
 
-    def __init__(self, gateway: Gateway, store: JobStore, row: Job, files: JobFiles) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        store: JobStore,
+        row: Job,
+        files: JobFiles,
+        voice: VoiceSample | None = None,
+    ) -> None:
+        """`voice`: how it sounds where it names nobody, and was not begun."""
+        self._voice = voice
         self._gateway = gateway
         self._store = store
         self._row = row
@@ -115,7 +125,9 @@ class JobRunner:
         order = JobRequest.model_validate(self._files.request)
         request = order.clip_request()
         seed = random_seed() if request.seed is None else request.seed
-        return Clip(request, seed, _SPARE * expected_audio_seconds(request) + 60.0)
+        clip = Clip(request, seed, _SPARE * expected_audio_seconds(request) + 60.0)
+        clip.sample = self._voice
+        return clip
 
     async def _speak(self, clip: Clip, place: Place) -> None:
         """One part, from the queue to the disk. Raises ApiError, JobGone, OSError."""

@@ -18,6 +18,7 @@ from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.audiobook import Audiobooks
+from gateway.jobs.book_voice import BookVoices
 from gateway.jobs.files import JobFiles, new_job_id
 from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
@@ -48,6 +49,7 @@ class Jobs:
         self.audiobooks = Audiobooks(gateway.disk, self.encoders)
         self.shelf: Shelf | None = None
         """Of the books whose takes are jobs."""
+        self._voices = BookVoices(gateway.pool, self.store, self.files)
         self._gateway = gateway
         self.tending = Tending[Job, JobFiles](
             self, settings.jobs_at_once, lambda: gateway.closing, gateway.metrics.jobs_running
@@ -173,7 +175,8 @@ class Jobs:
             try:
                 if job.book_id is not None and not job.parts:
                     await self._ask_for(job, files)
-                await JobRunner(self._gateway, self.store, job, files).run()
+                async with self._voices.of(job.book_id, files) as voice:
+                    await JobRunner(self._gateway, self.store, job, files, voice).run()
             except JobGone:
                 logger.info("a job was ended", job_id=job.id)
                 return

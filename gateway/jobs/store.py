@@ -17,6 +17,8 @@ from gateway.tending.rows import OPEN, Room, TendedRows
 
 _LOCK = 0x6A6F6273
 _BY_ITSELF = Job.book_id.is_(None)
+_LOOKED_AT = 8
+"""Takes of a book, for what its voice sounds like."""
 _FIRST_OF_AN_OWNER = 64
 """Jobs that are looked at: a book may have thousands that wait."""
 
@@ -55,6 +57,13 @@ class JobStore(TendedRows[Job]):
         """The least recently used first, without takes."""
         async with self._database.transaction() as rows:
             return list(await rows.scalars(select(Job).where(_BY_ITSELF).order_by(Job.used_at, Job.id)))
+
+    async def spoken_takes(self, book_id: str) -> list[str]:
+        """Ids of the oldest takes of a book that are complete."""
+        mine = (Job.book_id == book_id, Job.state == "complete", Job.parts > 0)
+        statement = select(Job.id).where(*mine).order_by(Job.created_at, Job.id).limit(_LOOKED_AT)
+        async with self._database.transaction() as rows:
+            return list(await rows.scalars(statement))
 
     async def kept(self) -> dict[str, int]:
         """Bytes of each job and take."""

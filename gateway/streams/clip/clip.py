@@ -227,10 +227,10 @@ class Clip:
 
     def end_part(self, finish_reason: str) -> None:
         """The present part is spoken: the next one's turn, or the clip is complete."""
+        if finish_reason == "stop":
+            spoken = self.spoken_part, self.latents
+            self.sample = better_sample(self.sample, *spoken, self.model, self.conditioning)
         if self.part + 1 < len(self._cut()) and self.seconds_left >= self.model.patch_seconds:
-            if finish_reason == "stop":
-                spoken = self.spoken_part, self.latents
-                self.sample = better_sample(self.sample, *spoken, self.model, self.conditioning)
             self.begin_part(self.part + 1)
         else:
             self.finish_reason = finish_reason

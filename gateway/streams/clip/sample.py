@@ -29,9 +29,13 @@ class VoiceSample:
 
     text: str
     latents: bytes
+    revision: str
+    """Of the model that made it, which alone understands it."""
 
     def condition(self, model: ModelDescription) -> Conditioning:
         """What has a worker with `model` speak like it."""
+        if model.revision != self.revision:
+            return NOBODY
         size = (model.patch_size, model.latent_dim)
         latents = Latents(shape=(len(self.latents) // (4 * size[0] * size[1]), *size), data=self.latents)
         if "reference" in model.features:
@@ -40,12 +44,14 @@ class VoiceSample:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        return {"text": self.text, "latents": base64.b64encode(self.latents).decode("ascii")}
+        latents = base64.b64encode(self.latents).decode("ascii")
+        return {"text": self.text, "latents": latents, "revision": self.revision}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> VoiceSample:
         """The inverse. Raises KeyError, ValueError."""
-        return cls(fields["text"], base64.b64decode(fields["latents"], validate=True))
+        latents = base64.b64decode(fields["latents"], validate=True)
+        return cls(fields["text"], latents, fields["revision"])
 
 
 def better_sample(
@@ -59,13 +65,13 @@ def better_sample(
     if ANY_VOICE not in model.features or voice != NOBODY:
         return before
     seconds = len(patches) * model.patch_seconds
-    if before is not None:
+    if before is not None and before.revision == model.revision:
         seconds_before = len(before.latents) / (4 * model.patch_size * model.latent_dim) * model.patch_seconds
         if seconds_before >= ENOUGH_SECONDS or seconds <= seconds_before:
             return before
     if "reference" in model.features:
         most = int(LONGEST_REFERENCE_SECONDS / model.patch_seconds)
-        return VoiceSample(text, b"".join(patches[:most]))
+        return VoiceSample(text, b"".join(patches[:most]), model.revision)
     if seconds <= LONGEST_PROMPT_SECONDS and model.continues(seconds):
-        return VoiceSample(text, b"".join(patches))
+        return VoiceSample(text, b"".join(patches), model.revision)
     return before

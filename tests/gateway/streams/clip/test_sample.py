@@ -90,9 +90,16 @@ SHORT, LONG = [bytes(PATCH)] * 5, [b"\1" * PATCH] * 30
 def test_a_longer_part_takes_the_place_of_a_very_short_one(
     before: list[bytes] | None, patches: list[bytes], taken: bool
 ) -> None:
-    known = None if before is None else VoiceSample("Before.", b"".join(before))
+    known = None if before is None else VoiceSample("Before.", b"".join(before), MODEL.revision)
     found = better_sample(known, "After.", patches, MODEL, NOBODY)
-    assert found == VoiceSample("After.", b"".join(patches)) if taken else found is known
+    assert found == VoiceSample("After.", b"".join(patches), MODEL.revision) if taken else found is known
+
+
+def test_another_model_understands_nothing_of_it() -> None:
+    sample = VoiceSample("Before.", b"".join(LONG), "another")
+    assert sample.condition(MODEL) == NOBODY
+    assert better_sample(sample, "After.", SHORT, MODEL, NOBODY).text == "After."
+    assert VoiceSample.from_dict(sample.to_dict()) == sample
 
 
 @pytest.mark.parametrize(
