@@ -3,6 +3,7 @@
 authorities.py   who vouches for the other end of TLS
 at_once.py       messages that need not wait go past ASGI
 eager.py         a coroutine starts at once, and becomes a task only if it has to wait
+cookies.py       of a request, which nobody here reads
 outbox.py        messages on their way to a peer who may read slowly
 silence.py       noticing that nothing was heard, or said, for a while
 untrusted.py     what a peer sent, made fit for a log

@@ -25,6 +25,7 @@ from gateway.edge.paths import at_path
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
+from sockets.cookies import drop_cookies
 from telemetry import TraceContext
 from telemetry.spans import INCOMING
 
@@ -120,6 +121,7 @@ class EdgeMiddleware:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        drop_cookies(scope)
         headers = Headers(scope=scope)
         request_id = request_id_of(headers)
         if self._traced:

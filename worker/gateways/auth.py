@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sockets.cookies import drop_cookies
 from sockets.guesses import Guesses
 from worker.errors import WorkerError, status_and_detail
 from worker.protocol import ErrorCode, is_loopback
@@ -38,7 +39,10 @@ class SharedSecretMiddleware:
         self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
+        refusal = None
+        if scope["type"] in ("http", "websocket"):
+            drop_cookies(scope)
+            refusal = self._refusal(scope)
         if refusal is not None and scope["path"] in OPEN_PATHS and refusal.code is ErrorCode.UNAUTHORIZED:
             scope[STRANGER], refusal = True, None
         if refusal is None:

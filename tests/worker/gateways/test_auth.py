@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import websockets
 
@@ -30,6 +31,16 @@ def test_every_route_is_listed_here_as_open_or_guarded() -> None:
     app = create_app(WorkerSettings(model="synthetic"))
     routes = {(method, route.path) for route in app.routes for method in getattr(route, "methods", ["WS"])}
     assert routes == OPEN | GUARDED | {("WS", GENERATE_PATH), ("WS", SLOTS_PATH)}
+
+
+async def test_cookies_of_a_stranger_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading 60 KB of backslashes takes four seconds, in which no stream gets its frames."""
+    read: list[str] = []
+    monkeypatch.setattr("starlette.requests.cookie_parser", lambda cookies: {"read": read.append(cookies)})
+    worker = httpx.ASGITransport(create_app(WorkerSettings(model="synthetic")))
+    async with httpx.AsyncClient(transport=worker, base_url="http://worker") as http:
+        assert (await http.get("/health", headers={"Cookie": r'a="\\\\"'})).status_code == 200
+    assert not read
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(GUARDED))

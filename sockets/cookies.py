@@ -1,0 +1,12 @@
+"""Cookies, of which gateway and worker have none."""
+
+from __future__ import annotations
+
+from starlette.types import Scope
+
+
+def drop_cookies(scope: Scope) -> None:
+    """Those of a request, before FastAPI reads them all for every route: that takes the square of the length
+    of a value with backslashes in it.
+    """
+    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"]
