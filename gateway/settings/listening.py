@@ -46,7 +46,7 @@ class ListeningSettings(BaseModel):
     max_message_bytes: Bytes = 1 << 20
     """Size of a WebSocket message of a client."""
     max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
-    """Messages and pings of one WebSocket; more close it with 1008."""
+    """Messages, pings and pongs of one WebSocket; more close it with 1008."""
     live_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 200.0
     """The same for live sessions, whose text may come token by token."""
     first_message_timeout_seconds: Seconds = 10.0

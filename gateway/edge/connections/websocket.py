@@ -21,6 +21,9 @@ _TEXT_PATHS = (LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "
 
 _FRAGMENT_BYTES = 64
 """What a fragment of a message takes beside its content."""
+_FRAGMENTS_PER_SECOND = 5000.0
+_LOOK_BYTES = 1 << 14
+"""Of what has arrived, that are read before it is seen whether they were too many messages."""
 
 
 class MessageRate:
@@ -55,6 +58,7 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._rate = MessageRate(self.messages_per_second)
+        self._fragments = MessageRate(_FRAGMENTS_PER_SECOND)
         self._waiting: deque[int] = deque()
         """Bytes of each complete message that the application has not taken."""
         super().connection_made(transport)
@@ -66,7 +70,10 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        for start in range(0, len(data), _LOOK_BYTES):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + _LOOK_BYTES])
         self._count_bytes()
 
     async def receive(self) -> Message:
@@ -98,8 +105,12 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         super().handle_connect(event)
 
     def handle_ping(self) -> None:
-        if not self._refuse_flood():
+        if not self._refuse_flood(self._rate):
             super().handle_ping()
+
+    def handle_pong(self, event: Frame) -> None:
+        if not self._refuse_flood(self._rate):
+            super().handle_pong(event)
 
     def handle_text(self, event: Frame) -> None:
         self._fragment_bytes = len(event.data) + _FRAGMENT_BYTES
@@ -110,14 +121,14 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         super().handle_bytes(event)
 
     def handle_cont(self, event: Frame) -> None:
-        if event.data or event.fin:
+        # with nothing in it, no limit of size is ever reached
+        is_piece = bool(event.data) or event.fin
+        if not self._refuse_flood(self._fragments if is_piece else self._rate) and is_piece:
             self._fragment_bytes += len(event.data) + _FRAGMENT_BYTES
             super().handle_cont(event)
-        else:  # with nothing in it, no limit of size is ever reached
-            self._refuse_flood()
 
     def send_receive_event_to_app(self) -> None:
-        if self._refuse_flood():
+        if self._refuse_flood(self._rate):
             return
         before = self.queue.qsize()
         super().send_receive_event_to_app()
@@ -125,9 +136,9 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
             self._waiting.append(self._fragment_bytes)
         self._fragment_bytes = 0
 
-    def _refuse_flood(self) -> bool:
-        """Whether the message is one too many; the connection is then closed and the application told."""
-        if self.close_sent or not self._rate.exceeded(self.loop.time()):
+    def _refuse_flood(self, rate: MessageRate) -> bool:
+        """Whether what came is one too many; the connection is then closed and the application told."""
+        if self.close_sent or not rate.exceeded(self.loop.time()):
             return self.close_sent
         self._close(1008, "too many messages")
         return True

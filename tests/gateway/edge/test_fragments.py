@@ -6,6 +6,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
+from websockets.server import ServerProtocol
 
 from gateway.edge import memory
 from tests.gateway.edge.test_send_at_once import served
@@ -18,6 +19,33 @@ async def test_empty_fragments_without_end_are_too_many_messages() -> None:
             await client.recv()
         await application.left.wait()
         assert client.close_code == 1008
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [[Frame(Opcode.TEXT, b"a", fin=False)] + [Frame(Opcode.CONT, b"a", fin=False)] * 40_000,
+     [Frame(Opcode.PONG, b"")] * 40_000, [Frame(Opcode.PING, b"")] * 40_000],
+    ids=["fragments", "pongs", "pings"],
+)  # fmt: skip
+async def test_frames_without_end_are_too_many_and_most_are_not_read(
+    frames: list[Frame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes microseconds in which nobody else is served, and a megabyte of them arrives at once."""
+    read: list[Opcode] = []
+    receive = ServerProtocol.recv_frame
+
+    def counted(protocol: ServerProtocol, frame: Frame) -> None:
+        read.append(frame.opcode)
+        receive(protocol, frame)
+
+    monkeypatch.setattr(ServerProtocol, "recv_frame", counted)
+    async with served() as (application, client, _):
+        client.transport.write(b"".join(frame.serialize(mask=True) for frame in frames))
+        with pytest.raises(ConnectionClosed):
+            await client.recv()
+        await application.left.wait()
+        assert client.close_code == 1008
+    assert len(read) < 10_000
 
 
 async def test_a_message_in_many_fragments_is_one_message() -> None:
