@@ -32,7 +32,10 @@ def finetune(
             exists=True, help="Folder of wav and txt, or with metadata.csv or train.jsonl; or a jsonl file."
         ),
     ],
-    name: Annotated[str, typer.Option(help="Folder to write, below --out.")],
+    name: Annotated[str, typer.Option(help="Folder to write, below --out.")] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Examine the recordings, and train nothing.")
+    ] = False,
     base: Annotated[str, typer.Option(help="bundled, a directory, or a Hugging Face id.")] = "bundled",
     method: Annotated[
         Method, typer.Option(help="lora: an adapter of a few MiB; full: a whole checkpoint.")
@@ -67,13 +70,18 @@ def finetune(
     from models.config_fields import ConfigError
     from models.voxcpm.finetuning.dataset import DatasetError
     from models.voxcpm.finetuning.options import FinetuneOptions
+    from models.voxcpm.finetuning.run import check as examine
     from models.voxcpm.finetuning.run import finetune as train
     from voxfleet.processes.devices import DeviceError, ensure_present
 
-    if name == ".." or not name or Path(name).name != name:
+    if not check and (name == ".." or not name or Path(name).name != name):
         fail("--name is the name of a folder, without / in it", 2)
     if niceness:
         yield_cpus(niceness)
+
+    def in_words(text: str) -> str:
+        return normalise(text).text
+
     try:
         options = FinetuneOptions(
             base,
@@ -93,10 +101,10 @@ def finetune(
         fail(error, 2)
     try:
         ensure_present(device.value)
+        if check:
+            raise typer.Exit(0 if examine(data, options, tell, in_words) else 1)
         with alone_in(out / name), stopped_by_signals() as stopped:
-            result = train(
-                data, out / name, options, tell, lambda text: normalise(text).text, lambda: bool(stopped)
-            )
+            result = train(data, out / name, options, tell, in_words, lambda: bool(stopped))
     except (DeviceError, DatasetError, ConfigError, OptionsError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing

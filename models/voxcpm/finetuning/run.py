@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from engine.cpu.thread_choice import ThreadChoice
 from engine.errors import OptionsError
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
-from models.voxcpm.finetuning.corpus import Material, encode, examine, examine_together
+from models.voxcpm.finetuning.corpus import Material, Spoken, encode, examine, examine_together
 from models.voxcpm.finetuning.dataset import (
     RUN_FILE,
     DatasetError,
@@ -88,6 +89,22 @@ def finetune(
         return _train(recordings, out, options, note, normalise, stopping)
 
 
+def check(
+    data: Path, options: FinetuneOptions, report: Report, normalise: Callable[[str], str] = str
+) -> bool:
+    """Examine recordings as `finetune` does, and no more: whether all of them are used. Raises as it does."""
+    with TemporaryDirectory() as folder, _threads(options.threads or available_cpus()):
+        work = Path(folder)
+        note = _Journal(work / "progress.jsonl", report)
+        recordings = read_dataset(data)
+        note("loading", base=options.base)
+        checkpoint = _base(options)
+        recipe = batches_of(checkpoint, options.batch_positions)
+        spoken = _examined(recordings, checkpoint, recipe, work, note, normalise)
+        _sum_up(spoken, sum(item.speech.seconds for item in spoken), note)
+        return len(spoken) == len(recordings)
+
+
 def _train(
     recordings: list[Recording],
     out: Path,
@@ -134,7 +151,22 @@ def _material(
     note: _Journal,
     normalise: Callable[[str], str],
 ) -> Material:
-    """What is learnt from, as latents; what was found on the way is told."""
+    """What is learnt from, as latents."""
+    spoken = _examined(recordings, checkpoint, recipe, work, note, normalise)
+    material = encode(spoken, checkpoint, work / "latents", note.share)
+    _sum_up(spoken, material.seconds, note)
+    return material
+
+
+def _examined(
+    recordings: list[Recording],
+    checkpoint: Checkpoint,
+    recipe: LMRecipe,
+    work: Path,
+    note: _Journal,
+    normalise: Callable[[str], str],
+) -> list[Spoken]:
+    """Those that can be used; what was found is told."""
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
     longest = min(longest, LONGEST_SECONDS)
     spoken, findings = examine(
@@ -142,12 +174,14 @@ def _material(
     )
     _tell(findings, note)
     _tell(examine_together(spoken), note)
-    material = encode(spoken, checkpoint, work / "latents", note.share)
-    note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
-    if material.seconds < ADVISED_TOTAL_SECONDS:
-        message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
+    return spoken
+
+
+def _sum_up(spoken: list[Spoken], seconds: float, note: _Journal) -> None:
+    note("encoded", recordings=len(spoken), seconds_of_speech=seconds)
+    if seconds < ADVISED_TOTAL_SECONDS:
+        message = f"{seconds:.0f} s are little; 3 to 10 minutes sound better"
         note("found", kind="little", files=[], message=message)
-    return material
 
 
 def _tell(findings: list[Finding], note: _Journal) -> None:

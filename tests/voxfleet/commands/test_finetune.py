@@ -53,9 +53,28 @@ def test_a_folder_of_recordings_becomes_an_adapter(tmp_path: Path) -> None:
     assert again.exit_code == 1 and "other recordings or options" in again.stderr
 
 
+def test_recordings_are_examined_without_a_training(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for number in range(15):
+        write(data, f"clip{number}", voiced(2.2, seed=number), WORDS * 2)
+    command = ["finetune", str(data), "--check", "--out", str(tmp_path), *FAST]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    assert "15 recordings, 0.6 minutes of speech" in found.output and "note: 36 s are little" in found.output
+    write(data, "short", voiced(0.3, seed=0), "Hello.")
+    (data / "broken.wav").write_bytes(b"no audio")
+    (data / "broken.txt").write_text("Hello.")
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 1
+    assert "cannot be read as audio" in found.output and "shorter than a second" in found.output
+    assert "15 recordings" in found.output
+    assert [path.name for path in tmp_path.iterdir()] == ["data"], "it writes nothing"
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
+        ([], 2, "--name is the name of a folder"),
         (["--name", "anna"], 1, "no recording with a transcript"),
         (["--name", "anna", "--device", "cuda"], 1, "sees no CUDA device here"),
         (["--name", ".."], 2, "without / in it"),
