@@ -101,6 +101,13 @@ test("the studio speaks what was said, with its voice, and the seed of a single 
   assert.deepEqual(fromFragment(studioAddress(told(2)).slice(1)), { text: "One two.\nOne two.", voice: "ruth", format: undefined, parameters: {} });
 });
 
+test("the studio speaks it as it was told to", () => {
+  const told = { cfg_value: 2.5, inference_timesteps: null, temperature: 0, instructions: "calm & slow" };
+  const utterances = [utterance(0, { parameters: { ...told, speed: 2, seed: 7 } })];
+  const { parameters } = fromFragment(studioAddress({ session: { voice: "ruth", seed: 7 }, timeline: { utterances } }).slice(1));
+  assert.deepEqual(parameters, { cfg_value: 2.5, temperature: 0, instructions: "calm & slow", seed: 7 });
+});
+
 describe("the list", () => {
   const asked = [];
   const pages = new Pages((before) => new Promise((resolve, reject) => asked.push({ before, resolve, reject })));
