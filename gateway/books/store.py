@@ -6,6 +6,7 @@ cancelled.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.books.request import Block, NewBlock, said_by
 from gateway.database import Book, BookBlock, Database, Job
+from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
@@ -24,6 +26,7 @@ from gateway.sessions.cleanup import Stored
 from gateway.tending.rows import OPEN, Room
 
 _LOCK = 0x626F6F6B
+_BOOK_ID = re.compile(r"b_[A-Za-z0-9_-]{22}")
 _AT_ONCE = 500
 """Ids in one statement."""
 
@@ -31,6 +34,11 @@ _AT_ONCE = 500
 def new_book_id() -> str:
     """128 random bits: whoever does not know it cannot guess it."""
     return f"b_{secrets.token_urlsafe(16)}"
+
+
+def is_book_id(text: str) -> bool:
+    """Whether `text` has the form of one."""
+    return _BOOK_ID.fullmatch(text) is not None
 
 
 class BookStore:
@@ -55,11 +63,11 @@ class BookStore:
         async with self.rows() as rows:
             return await rows.get(Book, book_id)
 
-    async def list(self, owner: str) -> list[Book]:
-        """The newest first."""
-        newest = select(Book).where(Book.owner == owner).order_by(Book.created_at.desc(), Book.id.desc())
+    async def list(self, owner: str, limit: int, before: Place | None = None) -> list[Book]:
+        """The newest first, after `before`."""
+        statement = newest_first(select(Book).where(Book.owner == owner), Book, limit, before)
         async with self.rows() as rows:
-            return list(await rows.scalars(newest))
+            return list(await rows.scalars(statement))
 
     async def blocks(self, book_id: str) -> list[BookBlock]:
         """In their order."""

@@ -4,6 +4,7 @@ tables/          the tables; each change has a migration in migrations/versions/
 connection.py    SQLite in the data folder, or PostgreSQL by URL
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats
+pages.py         lists that are told page by page
 named_rows.py    rows with an owner and a name, such as voices
 names.py         their names as they are looked up
 """

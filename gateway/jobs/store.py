@@ -7,11 +7,10 @@ Everything raises DatabaseError or SQLAlchemyError. What writes is whole also wh
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from sqlalchemy import and_, delete, func, or_, select
+from sqlalchemy import delete, func, select
 
 from gateway.database import Database, Job
+from gateway.database.pages import Place, newest_first
 from gateway.finishing import to_its_end
 from gateway.tending.rows import OPEN, Room, TendedRows
 
@@ -29,18 +28,11 @@ class JobStore(TendedRows[Job]):
     def __init__(self, database: Database, most: int, most_per_owner: int) -> None:
         super().__init__(database, Job, Room("jobs", _LOCK, most, most_per_owner), _BY_ITSELF)
 
-    async def list(
-        self, owner: str | None, limit: int, before: tuple[datetime, str] | None = None
-    ) -> list[Job]:
-        """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one."""
-        newest = (Job.created_at.desc(), Job.id.desc())
-        statement = select(Job).where(_BY_ITSELF).order_by(*newest).limit(limit)
+    async def list(self, owner: str | None, limit: int, before: Place | None = None) -> list[Job]:
+        """The newest first, after `before`; everybody's when `owner` is None."""
+        statement = newest_first(select(Job).where(_BY_ITSELF), Job, limit, before)
         if owner is not None:
             statement = statement.where(Job.owner == owner)
-        if before is not None:
-            created_at, job_id = before
-            same = and_(Job.created_at == created_at, Job.id < job_id)
-            statement = statement.where(or_(Job.created_at < created_at, same))
         async with self._database.transaction() as rows:
             return list(await rows.scalars(statement))
 

@@ -6,12 +6,13 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, update
+from sqlalchemy import Row, delete, func, select, update
 
 from gateway.database import Database, Session
+from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
 from gateway.sessions.search import folded_title, has_all
 from gateway.sessions.storage.recording_files import Facts
@@ -90,20 +91,18 @@ class SessionIndex:
         self,
         owner: str | None,
         limit: int,
-        before: tuple[datetime, str] | None = None,
+        before: Place | None = None,
         search: str = "",
     ) -> list[Session]:
-        """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one.
+        """The newest first; after `before`; everybody's when `owner` is None.
 
         `search`: only those with all of its words.
         """
-        statement = select(Session).order_by(Session.created_at.desc(), Session.id.desc()).limit(limit)
+        statement = newest_first(select(Session), Session, limit, before)
         if owner is not None:
             statement = statement.where(Session.owner == owner)
         if search:
             statement = statement.where(has_all(search))
-        if before is not None:
-            statement = statement.where(_comes_after(*before))
         async with self._database.transaction() as rows:
             return list(await rows.scalars(statement))
 
@@ -161,9 +160,3 @@ class SessionIndex:
         statement = delete(Session).where(Session.id == session_id, Session.state != "active")
         async with self.writing, self._database.transaction(erasing=True) as rows:
             return (await rows.execute(statement)).rowcount > 0
-
-
-def _comes_after(created_at: datetime, session_id: str) -> ColumnElement[bool]:
-    """Further down the list than that session."""
-    same = and_(Session.created_at == created_at, Session.id < session_id)
-    return or_(Session.created_at < created_at, same)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from gateway.database import Job, Session
+from gateway.database import Book, Job, Session
+from gateway.database.pages import Place
 from gateway.errors import ApiError
 from gateway.sessions.storage import files
 
-Row = TypeVar("Row", Session, Job)
+Row = TypeVar("Row", Session, Job, Book)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -45,14 +46,14 @@ def page(
     return items, _cursor_of(rows[-1]) if len(rows) == limit else None
 
 
-def _cursor_of(row: Session | Job) -> str:
+def _cursor_of(row: Session | Job | Book) -> str:
     """What asks for those after this one."""
     microseconds = (row.created_at - _EPOCH) // (datetime.resolution)
     return f"{microseconds}.{row.id}"
 
 
-def parse_cursor(text: str, is_id: Callable[[str], bool] = files.is_session_id) -> tuple[datetime, str]:
-    """created_at and id of the last row that a cursor follows. Raises ApiError."""
+def parse_cursor(text: str, is_id: Callable[[str], bool] = files.is_session_id) -> Place:
+    """What a cursor follows. Raises ApiError."""
     microseconds, _, session_id = text.partition(".")
     problem = ApiError(422, "invalid_value", "before: not a value of next_before", param="before")
     if not is_id(session_id):

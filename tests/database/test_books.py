@@ -55,7 +55,7 @@ async def test_there_are_so_many_books_and_no_more(books: BookStore) -> None:
         with pytest.raises(ApiError) as refused:
             await books.add(book(number, owner), [])
         assert refused.value.code == "too_many_books"
-    assert [each.id for each in await books.list("ann")] == ["b_2", "b_1"]
+    assert [each.id for each in await books.list("ann", 10)] == ["b_2", "b_1"]
 
 
 async def test_progress_is_told_by_states_and_measured_speed(books: BookStore, database: Database) -> None:

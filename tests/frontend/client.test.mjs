@@ -40,6 +40,19 @@ describe("VoxFleet over HTTP", () => {
     assert.deepEqual(JSON.parse(seen[0].body), { text: "Hi.", voice: "slt", format: "mp3" });
   });
 
+  test("all books are asked for, page by page", async () => {
+    const asked = [];
+    const pages = [{ books: [{ id: "b_2" }], next_before: "1.b_2" }, { books: [{ id: "b_1" }], next_before: null }];
+    server = createServer((request, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(pages[asked.push(request.url) - 1]));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const fleet = new VoxFleet({ url: `http://127.0.0.1:${server.address().port}` });
+    assert.deepEqual((await fleet.books.list()).map(({ id }) => id), ["b_2", "b_1"]);
+    assert.deepEqual(asked, ["/api/books", "/api/books?before=1.b_2"]);
+  });
+
   test("what makes something is sent again under its key where no answer came, and nothing else is", async (t) => {
     const { seen, fleet } = await service(200, { job: { id: "j" }, training: { id: "t" }, recording: {}, id: "x" });
     const { setTimeout: wait } = globalThis;

@@ -21,7 +21,7 @@ from gateway.books.export import Export
 from gateway.books.listing import describe, describe_row
 from gateway.books.request import BlocksChange, BookChange, MakeRequest, NewBook, TakeChoice, TakeRequest
 from gateway.books.service import not_ready, unknown_block
-from gateway.books.store import gone
+from gateway.books.store import gone, is_book_id
 from gateway.database import Book, BookBlock, Job
 from gateway.database.repeats import made_once
 from gateway.errors import ApiError
@@ -30,6 +30,7 @@ from gateway.jobs.result import ResultFormat, result_pieces, samples_of
 from gateway.jobs.service import Jobs
 from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
+from gateway.sessions.listing import page, parse_cursor
 from gateway.settings import GatewaySettings
 
 PATH = "/api/books"
@@ -92,11 +93,19 @@ async def _whole(books: Books, book_id: str, status: int = 200) -> Response:
 
 
 @router.get("")
-async def list_books(request: Request, gateway: GatewayDep, books: BooksDep) -> dict[str, Any]:
+async def list_books(
+    request: Request,
+    gateway: GatewayDep,
+    books: BooksDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str | None, Query(max_length=64)] = None,
+) -> dict[str, Any]:
     """One's own books, the newest first, without their blocks."""
-    rows = await books.store.list(owner_of(request, gateway))
+    cursor = parse_cursor(before, is_book_id) if before is not None else None
+    rows = await books.store.list(owner_of(request, gateway), limit, cursor)
     progress = await books.progress([row.id for row in rows])
-    return {"books": [describe_row(row, progress[row.id]) for row in rows]}
+    described, after = page(rows, lambda row: describe_row(row, progress[row.id]), limit, owners=False)
+    return {"books": described, "next_before": after}
 
 
 @router.post("", dependencies=[Mutation], status_code=201, response_class=Response)

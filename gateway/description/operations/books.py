@@ -30,7 +30,7 @@ TAG = Tag(
             },
             gives={"book": "id", "block": "blocks.1.id", "heading": "blocks.0.id", "version": "version"},
         ),
-        Operation("GET", "/api/books", "List books"),
+        Operation("GET", "/api/books", "List books", parameters={"limit": 50}),
         Operation(
             "PATCH", "/api/books/{id}", "Change a book", parameters=_ID, body={"title": "When we open"}
         ),

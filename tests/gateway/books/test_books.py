@@ -20,6 +20,18 @@ from worker.protocol import ErrorDetail
 SLOW = {"frame_timeout_seconds": 30, "stall_timeout_seconds": 30}
 
 
+async def test_books_are_listed_page_by_page(tmp_path: Path) -> None:
+    async with running(tmp_path, working=False) as service, service.at() as http:
+        for title in ("One", "Two", "Three"):
+            (await http.post("/api/books", json={"title": title, "blocks": []})).raise_for_status()
+        first = (await http.get("/api/books", params={"limit": 2})).json()
+        rest = (await http.get("/api/books", params={"before": first["next_before"]})).json()
+        assert [book["title"] for book in first["books"] + rest["books"]] == ["Three", "Two", "One"]
+        assert rest["next_before"] is None
+        for wrong in ({"before": "1.j_pyIiuKZIzHo_dK3R9G9xTg"}, {"limit": 201}):
+            check_error(await http.get("/api/books", params=wrong), 422)
+
+
 async def test_a_book_is_made_block_by_block_and_exported_in_order(tmp_path: Path) -> None:
     worker = reading_worker()
     async with running(tmp_path, worker) as service, service.at() as http:
@@ -133,5 +145,5 @@ async def test_books_go_by_age_with_their_takes(tmp_path: Path) -> None:
         assert [book["id"] for book in (await http.get("/api/books")).json()["books"]] == [waiting.book["id"]]
         await waiting.call("DELETE", "/make")
         await sweep.sweep(service.jobs, service.gateway)
-        assert (await http.get("/api/books")).json() == {"books": []}
+        assert (await http.get("/api/books")).json() == {"books": [], "next_before": None}
         assert json.loads((await http.get(idle.path)).content)["error"]["code"] == "unknown_book"

@@ -45,7 +45,7 @@ async def test_a_book_belongs_to_its_owner(tmp_path: Path) -> None:
             for method, path, body in calls:
                 answer = await stranger.request(method, reader.path + path, json=body)
                 assert check_error(answer, 404)["code"] == "unknown_book", (method, path)
-            assert (await stranger.get("/api/books")).json() == {"books": []}
+            assert (await stranger.get("/api/books")).json() == {"books": [], "next_before": None}
         before = reader.book
         assert await reader.call("GET") == before
         async with service.at(headers={"Origin": "http://evil.example"}) as foreign:

@@ -33,9 +33,17 @@ export class Books {
     return this.#json("/api/documents", { method: "POST", body: form });
   }
 
-  /** @returns {Promise<object[]>} newest first, without their blocks */
+  /** @returns {Promise<object[]>} all of them, newest first, without their blocks */
   async list() {
-    return (await this.#json("/api/books")).books;
+    const all = [];
+    let before = null;
+    do {
+      const query = before ? `?before=${encodeURIComponent(before)}` : "";
+      const { books, next_before: next } = await this.#json(`/api/books${query}`);
+      all.push(...books);
+      before = next;
+    } while (before);
+    return all;
   }
 
   /** @param {{title: string, voice?: string, language?: string, blocks: object[]}} book @returns {Promise<object>} */
