@@ -18,6 +18,8 @@ from gateway.slots.requirement import Requirement
 from worker.protocol import ADAPTERS_UNSUPPORTED, INSTRUCTIONS_UNSUPPORTED
 
 _NO_WORKER_RETRY_SECONDS = 5.0
+_PROMPT = "prompt"
+"""The feature of a model that continues recordings; who lacks it is not refused for want of another one."""
 
 
 def why_unservable(workers: Collection[Worker], requirement: Requirement) -> ApiError | None:
@@ -37,12 +39,17 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
         message = "no worker is up that can serve this request"
         return ApiError(503, "no_worker", message, retry_after_seconds=_NO_WORKER_RETRY_SECONDS)
     named, kind = requirement.model, requirement.kind
-    if any(worker.offers(Requirement(named, requirement.voice, kind=kind)) for worker in known):
+    having_the_voice = [
+        worker for worker in known if worker.offers(Requirement(named, requirement.voice, kind=kind))
+    ]
+    if having_the_voice:
         wanted = " or ".join(sorted(requirement.features))
         if kind == "text":
             message = f"the model has no {wanted} template"
             return ApiError(422, "chat_not_supported", message, param="messages")
         message = f"the model takes no {wanted} audio, which this voice needs"
+        if any(_PROMPT in worker.model.features for worker in having_the_voice):
+            message += "; it takes a recording whose words it knows: give the voice a transcript"
         return ApiError(422, "voice_not_supported", message, param="voice")
     if any(worker.offers(Requirement(named, kind=kind)) for worker in known):
         return ApiError(404, "unknown_voice", f"there is no voice {requirement.voice!r}", param="voice")

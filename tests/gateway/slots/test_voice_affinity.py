@@ -87,3 +87,13 @@ async def test_a_voice_waits_for_a_model_that_takes_it(open_tickets) -> None:
         with pytest.raises(ApiError) as refusal:
             admit(open_tickets, fleet, Requirement(model, features=needs.features))
         assert refusal.value.code == code
+
+
+async def test_a_model_that_only_continues_recordings_wants_their_words(open_tickets) -> None:
+    fleet = Fleet(1)
+    for features, hint in ((("prompt",), True), ((), False)):
+        fleet.pool.reports.answered(fleet.workers[0], status(model=describe_model(features=features)))
+        with pytest.raises(ApiError) as refusal:
+            admit(open_tickets, fleet, Requirement(features=frozenset({"reference"})))
+        assert refusal.value.code == "voice_not_supported"
+        assert ("give the voice a transcript" in refusal.value.message) is hint
