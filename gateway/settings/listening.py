@@ -57,6 +57,8 @@ class ListeningSettings(BaseModel):
     """How long a client may leave unread what was written to it, or be out of reach while it waits."""
     shutdown_seconds: Seconds = 10.0
     """How long running requests may go on after SIGTERM."""
+    instance: str | None = None
+    """What `/health` calls this process, so that who started it knows it from another server at its port."""
     expose_openapi: bool = False
     """Show the description of the API (/openapi.json, and on the page /docs) to everybody. Else it is for
     who shows an API key or the admin token."""

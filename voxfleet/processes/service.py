@@ -90,12 +90,11 @@ class Service:
         self._child: ChildProcess | None = None
         self._task: asyncio.Task[None] | None = None
         self._healthy_since: float | None = None
-        self._started_at = time.monotonic()
 
     @property
-    def age_seconds(self) -> float:
-        """Of the child that runs, or ran last."""
-        return time.monotonic() - self._started_at
+    def is_healthy(self) -> bool:
+        """The child that runs has answered so."""
+        return self._healthy_since is not None
 
     @property
     def hopeless(self) -> bool:
@@ -129,7 +128,7 @@ class Service:
             if self._was_stable():
                 ended_runs = 0
             ended_runs += 1
-            if self._healthy_since is None:
+            if not self.is_healthy:
                 self.failed_starts += self.policy.max_failed_starts if end.is_usage_error else 1
             delay_seconds = self.policy.delay_seconds(ended_runs)
             self.observer.on_down(self, end.reason, delay_seconds)
@@ -139,8 +138,7 @@ class Service:
     @property
     def _probe_interval_seconds(self) -> float:
         policy = self.policy
-        starting = self._healthy_since is None
-        return policy.probe_interval_seconds if starting else policy.healthy_interval_seconds
+        return policy.healthy_interval_seconds if self.is_healthy else policy.probe_interval_seconds
 
     def _was_stable(self) -> bool:
         since = self._healthy_since
@@ -155,7 +153,6 @@ class Service:
             last_line = line
             self.observer.on_line(self, line)
 
-        self._started_at = time.monotonic()
         try:
             child = await ChildProcess.start(self.command, self.environment, on_line)
         except OSError as error:
@@ -197,7 +194,7 @@ class Service:
                 return f"gave no answer for {limit_seconds:.0f} s"
 
     def _note(self, health: Health) -> None:
-        if health.healthy and self._healthy_since is None:
+        if health.healthy and not self.is_healthy:
             self._healthy_since = time.monotonic()
             self.failed_starts = 0
         self.observer.on_health(self, health)

@@ -159,7 +159,9 @@ class Supervisor:
         plan = self._plan
         workers = ",".join(f"http://{LOOPBACK}:{worker.port}" for worker in plan.workers)  # "" names none
         command = voxfleet_command("gateway", host=plan.host, port=port, workers=workers, config=plan.config)
+        instance = secrets.token_hex(8)
         environment = {SECRET_VARIABLE: self._secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
+        environment["VOXFLEET_INSTANCE"] = instance
         environment |= plan.gateway_environment
         url = url_of(plan.host, port, plan.secure)
 
@@ -167,17 +169,15 @@ class Supervisor:
             response = await answer_of(self._client, f"{url}/health")
             if response is None or not response.is_success:
                 return None
-            return gateway_health(response, service.age_seconds)
+            return gateway_health(response, instance)
 
         name = "gateway" if number == 1 else f"gateway-{number}"
-        service = Service(name, command, environment, probe, self, plan.policy)
-        return service
+        return Service(name, command, environment, probe, self, plan.policy)
 
     async def _announce_when_ready(self) -> None:
-        for url in self._plan.urls:
+        for url, gateway in zip(self._plan.urls, self._gateways, strict=True):
             while True:
-                response = await answer_of(self._client, f"{url}/ready")
-                if response is not None and response.is_success:
+                if gateway.is_healthy and await self._is_ready(url):
                     break
                 await asyncio.sleep(self._plan.policy.probe_interval_seconds)
         everywhere = " (on every address of this machine)" if self._plan.host in ANY_ADDRESS else ""
@@ -186,6 +186,10 @@ class Supervisor:
             self._console.say(f"and so are its further gateways: {', '.join(further)}")
         if token := self._admin_token():
             self._console.say(f"the fleet, for you alone: {self._plan.url}/admin#token={token}")
+
+    async def _is_ready(self, url: str) -> bool:
+        response = await answer_of(self._client, f"{url}/ready")
+        return response is not None and response.is_success
 
     def _admin_token(self) -> str | None:
         """The one that the gateway made and keeps; what the settings say is known to who wrote them.
@@ -247,17 +251,15 @@ class Supervisor:
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers.values()))
 
 
-def gateway_health(response: httpx.Response, age_seconds: float) -> Health:
-    """Reads the `/health` of a gateway whose process is that old; what answers like none, or runs for longer,
-    is another server.
-    """
+def gateway_health(response: httpx.Response, instance: str) -> Health:
+    """Reads the `/health` of the gateway that was started as `instance`; who else answers has its port."""
     try:
-        uptime_seconds = float(response.json()["uptime_seconds"])
-    except (ValueError, TypeError, KeyError):
-        return Health(error=f"answers like no gateway (HTTP {response.status_code})")
-    if uptime_seconds > age_seconds:
-        return Health(error="finds its port held by another server")
-    return Health(healthy=True)
+        found = response.json().get("instance")
+    except (ValueError, AttributeError):
+        found = None
+    return (
+        Health(healthy=True) if found == instance else Health(error="finds its port held by another server")
+    )
 
 
 async def supervise(plan: ServePlan) -> int:

@@ -22,7 +22,8 @@ router = APIRouter()
 @router.get("/health")
 async def health(gateway: GatewayDep) -> dict[str, Any]:
     """The process lives and its event loop turns. Says nothing about workers: that is /ready."""
-    return {"status": "ok", "uptime_seconds": round(time.monotonic() - gateway.started_at, 3)}
+    told = {"status": "ok", "uptime_seconds": round(time.monotonic() - gateway.started_at, 3)}
+    return told if gateway.settings.instance is None else {**told, "instance": gateway.settings.instance}
 
 
 @router.get("/ready")
