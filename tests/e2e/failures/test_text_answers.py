@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.engine.parallel.test_ranks import is_running
+from tests.engine.parallel.processes import is_running
 from tests.gateway.processes import GatewayProcess, StartFleet, all_free, eventually
 from tests.text_models import random_model
-from tests.worker.engines.test_tensor_parallel import ranks_of
+from tests.worker.engines.ranks import ranks_of
 from tests.worker.harness import WorkerProcess
 
 CHAT = "/v1/chat/completions"

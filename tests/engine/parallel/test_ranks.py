@@ -20,6 +20,7 @@ from engine.errors import DeviceLostError
 from engine.parallel.meeting import CONNECT_SECONDS, lead
 from engine.parallel.ranks import Ranks
 from tests.engine.parallel import rank as steps
+from tests.engine.parallel.processes import is_running
 
 NOTHING = np.zeros(0, np.int64)
 
@@ -34,14 +35,6 @@ def ranks() -> Iterator[Ranks]:
 
 def pids_of(ranks: Ranks) -> list[int]:
     return [answer["pid"] for answer in ranks.answers()]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_every_rank_gets_the_number_and_both_arrays_of_a_step(ranks: Ranks) -> None:

@@ -18,7 +18,7 @@ from engine.scheduling.playback import (
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.step_time import StepTimeModel
 from engine.sequence import Sequence
-from tests.engine.scheduling.test_scheduler import names
+from tests.engine.scheduling.sequences import names
 
 
 def stream(name: str, token_seconds: float = 0.16) -> Sequence:

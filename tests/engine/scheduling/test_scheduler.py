@@ -10,6 +10,7 @@ from engine.config import EngineConfig
 from engine.errors import RequestError
 from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence, SequenceStatus
+from tests.engine.scheduling.sequences import names
 
 
 def make(**limits: int) -> Scheduler:
@@ -32,10 +33,6 @@ def step(scheduler: Scheduler) -> list[tuple[str, int, int]]:
             row.sequence.token_ids.append(b"new")
     scheduler.block_manager.check_invariants([*scheduler.waiting, *scheduler.running])
     return rows
-
-
-def names(sequences: list[Sequence]) -> list[str]:
-    return [sequence.request_id for sequence in sequences]
 
 
 def test_decodes_come_first_and_prompts_share_the_rest_of_the_budget() -> None:

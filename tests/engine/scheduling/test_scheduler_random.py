@@ -11,7 +11,7 @@ from engine.errors import RequestError
 from engine.scheduling.batch import ScheduledSequence
 from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence, SequenceStatus
-from tests.engine.scheduling.test_scheduler import names
+from tests.engine.scheduling.sequences import names
 
 
 class SchedulerAgainstRules(RuleBasedStateMachine):

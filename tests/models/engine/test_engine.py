@@ -16,24 +16,10 @@ from models.transformer.packed import PackedLayer
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
+from tests.models.engine.requests import clip, varied_requests
 
 TINY = CHECKPOINTS / "tiny_v2"
 Engines = Callable[..., VoxCPMEngine]
-
-
-def clip(seed: int, patches: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((patches, 4, 16)).astype(np.float32)
-
-
-def varied_requests() -> list[SpeechRequest]:
-    prompt = {"prompt_text": "the thing.", "prompt_latents": clip(1, 5)}
-    return [
-        request("zero-shot"),
-        request("long", "hello world, hello again and again and again.", seed=9, max_seconds=0.2),
-        request("continued", **prompt),
-        request("reference", reference_latents=clip(2, 9), cfg_value=1.0),
-        request("both", reference_latents=clip(2, 9), inference_timesteps=4, temperature=0.7, **prompt),
-    ]
 
 
 def test_a_mixed_batch_gives_each_request_what_it_gets_alone(make_engine: Engines) -> None:

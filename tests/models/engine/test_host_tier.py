@@ -15,7 +15,7 @@ from models.speech import SpeechOutput
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.options import EngineOptions, OptionsError
 from tests.models.conftest import assert_close, audio, latents, request, run
-from tests.models.engine.test_engine import clip
+from tests.models.engine.requests import clip
 from tests.text_models import random_model
 
 Engines = Callable[..., VoxCPMEngine]

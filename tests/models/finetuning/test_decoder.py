@@ -24,7 +24,7 @@ from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
 from models.voxcpm.vae.adapted_decoder import PREFIX, vae_with
 from models.voxcpm.vae.audio_encoding import resample
 from tests.models.finetuning.conftest import RATE, voiced
-from tests.models.finetuning.test_training import (
+from tests.models.finetuning.short_runs import (
     CHECKPOINT,
     check_heard,
     check_same_weights,

@@ -16,48 +16,22 @@ from engine.errors import OptionsError
 from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError
-from models.voxcpm.finetuning.options import DEFAULT_RANK, FinetuneOptions
+from models.voxcpm.finetuning.options import DEFAULT_RANK
 from models.voxcpm.finetuning.pace import RECENT_STEPS, Pace
 from models.voxcpm.finetuning.run import finetune
-from models.voxcpm.finetuning.trainer import Schedule
+from tests.models.finetuning.short_runs import (
+    CHECKPOINT,
+    check_heard,
+    check_same_weights,
+    hasten,
+    options,
+)
 from tests.parity import adapters
-
-CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
-
-
-def options(**changes: Any) -> FinetuneOptions:
-    given = {
-        "base": str(CHECKPOINT),
-        "device": "cpu",
-        "threads": 1,
-        "batch_positions": 512,
-        "rank": 4,
-        "steps": 12,
-    }
-    return FinetuneOptions(**given | changes)
-
-
-def hasten(patch: pytest.MonkeyPatch, sentences: int = 1, **intervals: int) -> None:
-    """Validate and keep after a few steps, save after every one, and speak so many samples."""
-    patch.setattr("models.voxcpm.finetuning.samples.SENTENCES", sentences)
-    fields = {"validate_every": 4, "keep_every": 8} | intervals
-    patch.setattr(run, "Schedule", lambda *given, **more: Schedule(*given, **fields | more))
-    patch.setattr("models.voxcpm.finetuning.trainer.SAVE_EVERY_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
     hasten(monkeypatch)
-
-
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_file(folder / "lora_weights.safetensors")
-
-
-def check_same_weights(one: Path, other: Path) -> None:
-    expected, found = weights(one), weights(other)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
 @pytest.fixture(scope="module")
@@ -103,16 +77,6 @@ def test_checkpoints_have_samples_and_the_packages_layout(trained: tuple[Path, l
 
 def test_what_was_trained_speaks(trained: tuple[Path, list[dict[str, Any]]]) -> None:
     assert check_heard(trained[0]) == 4
-
-
-def check_heard(out: Path) -> int:
-    """The adapter changes how a clip sounds; returns its rank."""
-    with VoxCPM.from_pretrained(str(CHECKPOINT), "cpu", silence_guard=False) as voice:
-        rank = voice.load_lora(out, "anna").rank
-        clip = {"seed": 1, "min_seconds": 0.1, "max_seconds": 0.1}
-        plain, adapted = (voice.synthesize("hello world", lora=lora, **clip) for lora in ("", "anna"))
-    assert adapted.shape == plain.shape and abs(adapted - plain).max() > 1e-3
-    return rank
 
 
 def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(

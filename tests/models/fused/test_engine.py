@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-import triton
 from triton.runtime.interpreter import GridExecutor
 
 from models.voxcpm import checkpoint as checkpoint_module
@@ -17,23 +16,18 @@ from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.fused import vae_stages
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.fused.vae import FusedDecoder
-from models.voxcpm.fused.vae_tiles import Tile
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.vae import waveform_streams
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
-from tests.models.engine.test_engine import clip
+from tests.models.engine.requests import clip
+from tests.models.fused.tiles import whole_tile
 
 PLAN = ProgramPlan(2, 2, 48, text_chunks=((1, 16),), audio_chunks=((1, 16),))
 OPTIONS = EngineOptions(
     max_num_seqs=2, max_model_len=48, block_size=8, silence_guard=False,
     attention_backend="triton", graphs="off",
 )  # fmt: skip
-
-
-def whole_tile(streams: int, frames: int, inputs: int, columns: int, *_: int) -> Tile:
-    """One program for a whole layer: in the interpreter it costs as much as a small one."""
-    return Tile(triton.next_power_of_2(streams * frames), max(16, triton.next_power_of_2(columns)), 64, 4, 1)
 
 
 @pytest.fixture

@@ -20,8 +20,7 @@ from models.voxcpm.vae.adapted_decoder import vae_with
 from models.voxcpm.vae.audio_vae import CausalConv1d
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
-from tests.models.vae.test_adapted_decoder import random_decoder
-from tests.models.vae.test_audio_vae import SHAPES, make_vae
+from tests.models.vae.shapes import SHAPES, make_vae, random_decoder
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 MANY_PROCESSORS = 10_000

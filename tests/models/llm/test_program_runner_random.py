@@ -27,7 +27,7 @@ from models.llm.programs.tables import PREFIX
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from tests.engine.fakes import digest, make_engine
-from tests.models.programs.test_runner_random import changes, host_of, play
+from tests.models.programs.random_traffic import changes, host_of, play
 
 CHUNKS, CHUNK_TOKENS = 2, 6
 FREELY = SamplingParams(bad_words=(tuple(range(PREFIX + 2)),))

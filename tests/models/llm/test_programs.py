@@ -21,6 +21,7 @@ from models.llm.programs.sampling_program import Kind, SamplingProgram, readback
 from models.llm.programs.tables import Tables
 from models.llm.sampler import Answer, Sampled, sample
 from tests.engine.compiler import compiled
+from tests.models.llm.answers import PARAMS, PROMPTS
 
 VOCABULARY, STEPS, ENDS = 150, 6, (3,)
 PROMPT = [1, 4, 9, 9]
@@ -115,16 +116,6 @@ def test_who_needs_no_rules_is_drawn_alike_by_programs_of_every_kind() -> None:
         drawn = program.launch().results()
         found.append([told if isinstance(told, int) else told.token for told in drawn])
         assert found[0] == found[-1] == tables.tokens[[2, 1, 0]].tolist()
-
-
-PROMPTS = [[5, 6, 7], [9] * 20, [4]]
-LONG_WORD = tuple(range(10, 20))
-"""More tokens than a slot has room for: the host draws."""
-PARAMS = [
-    SamplingParams(temperature=0, max_tokens=4, ignore_eos=True),
-    SamplingParams(seed=3, top_p=0.9, max_tokens=3, ignore_eos=True, logprobs=2),
-    SamplingParams(seed=4, max_tokens=3, ignore_eos=True, bad_words=(LONG_WORD,)),
-]
 
 
 def test_answers_are_those_of_free_steps(checkpoint_directory: Path) -> None:

@@ -17,7 +17,7 @@ from models.lora.files import read_adapter, received_adapter, write_adapter
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from tests.models.lora.conftest import DECODER, LORA, decoder_adapter
-from tests.models.lora.test_files import change, rewrite, to_peft
+from tests.models.lora.edited_files import change, rewrite, to_peft
 
 Sizes = dict[str, tuple[int, int]]
 FIRST = "audio_vae.decoder.model.1"

@@ -15,10 +15,10 @@ from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.programs.waveform_programs import WaveformPrograms
 from models.voxcpm.vae import waveform_streams
 from tests.models.conftest import assert_close, audio, latents, run
-from tests.models.engine.test_engine import clip as recording
-from tests.models.fused.test_engine import whole_tile
+from tests.models.engine.requests import clip as recording
+from tests.models.fused.tiles import whole_tile
 from tests.models.lora.conftest import Fused, clip, decoder_adapter, random_adapter
-from tests.models.lora.test_slots import PLAN
+from tests.models.lora.plan import PLAN
 
 ADAPTERS = {
     "steps": random_adapter(1),

@@ -18,7 +18,7 @@ from models.lora.early_copies import EarlyCopies
 from models.voxcpm.engine import VoxCPMEngine
 from tests.models.conftest import assert_close, latents, run
 from tests.models.lora.conftest import Fused, clip, random_adapter
-from tests.models.lora.test_bank import PRODUCTS, adapter_of, held
+from tests.models.lora.products import PRODUCTS, adapter_of, held
 
 
 @pytest.fixture

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from models.lora.adapter import Adapter, AdapterError
 from models.lora.files import read_adapter, write_adapter
 from tests.models.lora.conftest import LORA, random_adapter
+from tests.models.lora.edited_files import change, rewrite, to_peft
 
 Sizes = dict[str, tuple[int, int]]
 FIRST = "base_lm.layers.0.self_attn.q_proj"
-
-
-def change(directory: Path, **config: Any) -> None:
-    path = directory / "lora_config.json"
-    about = json.loads(path.read_text())
-    about["lora_config"] |= config
-    path.write_text(json.dumps(about))
-
-
-def rewrite(directory: Path, edit: Callable[[dict[str, Tensor]], Any]) -> None:
-    state = load_file(directory / "lora_weights.safetensors")
-    edit(state)
-    save_file(state, directory / "lora_weights.safetensors")
 
 
 def test_what_is_written_is_read_again(written: Path, adapter: Adapter, sizes: Sizes) -> None:
@@ -55,17 +42,6 @@ def test_a_pickle_is_read_without_running_it(written: Path, adapter: Adapter, si
     torch.save({"state_dict": state, "more": Path}, written / "lora_weights.ckpt")
     with pytest.raises(AdapterError, match="weights_only"):
         read_adapter(written, sizes)
-
-
-def to_peft(directory: Path, **config: Any) -> None:
-    state = load_file(directory / "lora_weights.safetensors")
-    named = {f"base_model.model.{name}.weight": tensor for name, tensor in state.items()}
-    save_file(named, directory / "adapter_model.safetensors")
-    about = {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": None, "bias": "none"}
-    about |= {"base_model_name_or_path": "tiny"} | config
-    (directory / "adapter_config.json").write_text(json.dumps(about))
-    for name in ("lora_weights.safetensors", "lora_config.json"):
-        (directory / name).unlink()
 
 
 def test_the_layout_of_peft_is_the_same_adapter(written: Path, adapter: Adapter, sizes: Sizes) -> None:

@@ -12,11 +12,9 @@ from engine.device.cuda_graphs import GraphRecorder
 from engine.errors import OptionsError, RequestError
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.options import AdapterLayers
-from models.voxcpm.programs.step_programs import ProgramPlan
 from tests.models.conftest import assert_close, latents, run
 from tests.models.lora.conftest import ADAPTED, ATTENTION, OPTIONS, Fused, clip, random_adapter
-
-PLAN = ProgramPlan(2, 2, 48, text_chunks=((2, 16),), audio_chunks=((1, 16),), decode_rows=[2])
+from tests.models.lora.plan import PLAN
 
 
 @pytest.mark.timeout(300)

@@ -22,7 +22,7 @@ from models.voxcpm.fused.flow import FusedEncoder
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.model import VoxCPMModel
 from tests.models.conftest import CHECKPOINTS
-from tests.models.llm.parallel.test_fused_parts import SIZE, TakingTurns, Turns
+from tests.models.llm.parallel.rank_threads import SIZE, TakingTurns, Turns
 
 ROWS = 3
 

@@ -26,7 +26,7 @@ from models.voxcpm.runner import VoxCPMRunner
 from models.voxcpm.steps.packing import pack, unpack
 from models.voxcpm.steps.step_ahead import Part as StepPart
 from tests.models.conftest import CHECKPOINTS
-from tests.models.llm.parallel.test_logits import on_ranks
+from tests.models.llm.parallel.rank_threads import on_ranks
 
 CPU = torch.device("cpu")
 BLOCK, COUNT = 8, 21

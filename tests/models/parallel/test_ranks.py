@@ -25,9 +25,9 @@ from models.voxcpm.parallel.rank import PROGRAMS, PUT, STEP
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.runner import ProgramRunner
 from tests.engine.attention.static import StaticBackend
-from tests.engine.parallel.test_ranks import is_running
+from tests.engine.parallel.processes import is_running
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
-from tests.models.engine.test_engine import clip, varied_requests
+from tests.models.engine.requests import clip, varied_requests
 from tests.models.parallel import static_rank
 
 TINY = str(CHECKPOINTS / "tiny_v2")

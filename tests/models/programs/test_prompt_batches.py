@@ -14,7 +14,7 @@ from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.language_program import LanguageProgram
 from models.voxcpm.programs.patch_program import PatchProgram
 from tests.models.conftest import assert_close, audio, latents, request, run
-from tests.models.engine.test_engine import clip
+from tests.models.engine.requests import clip
 
 Engines = Callable[..., VoxCPMEngine]
 

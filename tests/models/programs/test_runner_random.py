@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
 from engine.programs.slots import Slots
 from engine.scheduling.batch import ScheduledSequence
@@ -25,7 +24,8 @@ from models.voxcpm.programs.language_program import LanguageRow
 from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.vae.waveform_streams import WaveformStreams
-from tests.engine.fakes import FakeHost, check, digest, make_engine
+from tests.engine.fakes import digest, make_engine
+from tests.models.programs.random_traffic import changes, host_of, play
 
 NUM_STEPS, SILENCE = 10, b""
 CHUNKS, CHUNK_TOKENS = 2, 6
@@ -74,18 +74,6 @@ class Streams(WaveformStreams):
         while begin > 0 and isinstance(sequence.token_ids[begin - 1], bytes):
             begin -= 1
         self.begin(slot, list(sequence.token_ids[begin:]))
-
-
-def host_of(store: dict[tuple[int, int], bytes], block_size: int, host_slots: int) -> FakeHost | None:
-    """A second tier of a device whose keys and values are in `store`, by block and place in it."""
-
-    def read(block: int) -> list[bytes]:
-        return [store.get((block, place), b"never written") for place in range(block_size)]
-
-    def write(block: int, content: list[bytes]) -> None:
-        store.update({(block, place): value for place, value in enumerate(content)})
-
-    return FakeHost(host_slots, read, write) if host_slots else None
 
 
 def new_patch(values: list[bytes], last: bytes, num_steps: int, seed: int, index: int) -> bytes:
@@ -255,23 +243,6 @@ def trailing_patches(prompt: list[int | bytes]) -> int:
     return len(list(itertools.takewhile(lambda key: isinstance(key, bytes), reversed(prompt))))
 
 
-def play(engine: LLMEngine, events: dict[int, list[tuple[str, Any]]]) -> dict[str, list[SequenceOutput]]:
-    """Applies (name of a method, argument) at their steps, then resumes all; all outputs, by request."""
-    outputs: dict[str, list[SequenceOutput]] = defaultdict(list)
-    step = 0
-    while engine.has_unfinished() or engine.scheduler.paused or step <= max(events):
-        for method, argument in events.get(step, []):
-            getattr(engine, method)(argument)
-        if step > max(events) and not engine.has_unfinished():
-            for sequence in engine.scheduler.paused:
-                engine.resume(sequence.request_id)
-        for output in engine.step():
-            outputs[output.sequence.request_id].append(output)
-        check(engine)
-        step += 1
-    return outputs
-
-
 requests = st.lists(
     st.tuples(
         st.lists(st.sampled_from([0, 1, b"a"]), min_size=1, max_size=9),
@@ -281,10 +252,6 @@ requests = st.lists(
     ),
     min_size=2,
     max_size=6,
-)
-changes = st.lists(
-    st.tuples(st.integers(0, 20), st.sampled_from(["pause"] * 3 + ["resume", "cancel"]), st.integers(0, 5)),
-    max_size=14,
 )
 
 

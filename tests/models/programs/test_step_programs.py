@@ -23,7 +23,7 @@ from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.patch_program import Launched, PatchProgram
 from models.voxcpm.vae.waveform_streams import WaveformStreams
 from tests.models.conftest import assert_close, audio, latents, request, run
-from tests.models.engine.test_engine import clip, varied_requests
+from tests.models.engine.requests import clip, varied_requests
 
 Engines = Callable[..., VoxCPMEngine]
 HOST_READS = {"_local_scalar_dense", "nonzero", "unique2", "masked_select", "equal", "is_nonzero"}

@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.shared.adapter_work import random_layers
 from engine.layers.low_rank import LowRank
-from models.voxcpm.config import AudioVAEConfig
 from models.voxcpm.vae.adapted_decoder import (
     PREFIX,
     adaptable_convolutions,
@@ -19,11 +17,7 @@ from models.voxcpm.vae.adapted_decoder import (
 from models.voxcpm.vae.audio_vae import CausalUpsample1d
 from models.voxcpm.vae.streaming_layers import pair_weight, window_weight
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
-from tests.models.vae.test_audio_vae import SHAPES, make_vae
-
-
-def random_decoder(config: AudioVAEConfig, seed: int = 0, rank: int = 3) -> dict[str, LowRank]:
-    return random_layers(adaptable_convolutions(config), seed, rank, 0.1)
+from tests.models.vae.shapes import SHAPES, make_vae, random_decoder
 
 
 def matrix(layer: nn.Module) -> torch.Tensor:

@@ -7,29 +7,9 @@ import torch
 
 from models.config_fields import ConfigError
 from models.voxcpm.config import AudioVAEConfig
-from models.voxcpm.vae.audio_vae import AudioVAE, fold_weight_norm, receptive_field_frames
+from models.voxcpm.vae.audio_vae import fold_weight_norm, receptive_field_frames
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
-
-SHAPES = {
-    "depthwise": {"depthwise": True, "decoder_rates": (5, 3, 2)},
-    "dense": {"depthwise": False, "decoder_rates": (4, 4, 2)},
-    "conditioned": {"decoder_rates": (8, 2), "out_sample_rate": 48000, "sr_bin_boundaries": (20000, 40000)},
-    "concatenated": {
-        "decoder_rates": (2, 3),
-        "sr_bin_boundaries": (20000,),
-        "cond_type": "concat",
-        "cond_dim": 6,
-        "cond_out_layer": True,
-    },
-    "added": {"decoder_rates": (2, 3), "sr_bin_boundaries": (20000,), "cond_type": "add"},
-}
-
-
-def make_vae(shape: str) -> AudioVAE:
-    torch.manual_seed(3)
-    return AudioVAE(
-        AudioVAEConfig(encoder_dim=4, encoder_rates=(2, 3), latent_dim=8, decoder_dim=32, **SHAPES[shape])
-    ).eval()
+from tests.models.vae.shapes import SHAPES, make_vae
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.watch import fit as fit_watch
 from models.voxcpm.watch.statistics import SpeechStatistics
-from tests.models.watch.test_watch import good_speech
+from tests.models.watch.clips import good_speech
 
 TEXTS = ["word " * count for count in range(24, 84)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from typer.testing import CliRunner
 
 from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
+from tests.voxfleet.fleet.files import written
 from voxfleet.cli import app
 from voxfleet.fleet.autoscaling.plan import plan
 from voxfleet.fleet.autoscaling.rules import Rules
@@ -32,12 +32,6 @@ training: {base: bundled, at_once: 2}
 settle_seconds: 120
 """
 GPU = "{model: m, audio_seconds_per_second: 1}"
-
-
-def written(text: str, folder: Path) -> Path:
-    path = folder / "fleet.yaml"
-    path.write_text(textwrap.dedent(text))
-    return path
 
 
 def test_the_whole_file_becomes_rules(tmp_path: Path) -> None:

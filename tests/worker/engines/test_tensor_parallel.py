@@ -8,23 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.parallel.test_ranks import is_running
+from tests.engine.parallel.processes import is_running
 from tests.text_models import random_model
-from tests.worker.harness import Client, WorkerProcess, wait_until
+from tests.worker.engines.ranks import ranks_of
+from tests.worker.harness import Client, wait_until
 from worker.engines.loading import RefusedError, load_engine
 from worker.protocol import ADAPTERS, FrameKind
 from worker.settings import WorkerSettings
-
-
-def ranks_of(process: WorkerProcess) -> list[int]:
-    """Its child processes that are ranks."""
-    pid = process.health().pid
-    children = [
-        int(child)
-        for tasks in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in tasks.read_text().split()
-    ]
-    return [child for child in children if b".parallel.rank" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 async def test_a_worker_of_two_ranks_writes_and_ends_with_one_of_them(tmp_path: Path, start_worker) -> None:

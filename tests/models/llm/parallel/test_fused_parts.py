@@ -4,8 +4,6 @@ threads, one of which runs at a time, since Triton's interpreter is for one.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,16 +11,15 @@ import torch
 from torch import Tensor
 
 from engine.kernels.linear.split_tiling import MAX_ROWS
-from engine.parallel.group import Group, Place
 from engine.parallel.part import Part
 from engine.weights import export_state, load_into
 from models.qwen3.config import Qwen3Config
 from models.transformer import overlapped
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention
+from tests.models.llm.parallel.rank_threads import SIZE, TakingTurns, Turns
 
 ANY = range(1 << 20)
-SIZE = 2
 CONFIG = Qwen3Config(
     vocab_size=4,
     hidden_size=48,
@@ -33,34 +30,6 @@ CONFIG = Qwen3Config(
     max_position_embeddings=64,
     head_dim=32,
 )
-
-
-class Turns:
-    """Sums of threads that take turns."""
-
-    def __init__(self) -> None:
-        self.baton = threading.Lock()
-        self._parts: list[Tensor] = [torch.empty(0)] * SIZE
-        self._met = threading.Barrier(SIZE)
-
-    def all_reduce(self, rank: int, x: Tensor) -> Tensor:
-        self._parts[rank] = x
-        self.baton.release()
-        self._met.wait()
-        total = torch.stack(self._parts).sum(0)
-        self._met.wait()
-        self.baton.acquire()
-        return total
-
-
-class TakingTurns(Group):
-    def __init__(self, rank: int, turns: Turns) -> None:
-        super().__init__(Place(rank, SIZE, "", ""), None)
-        self._turns = turns
-
-    def begin_sum(self, x: Tensor) -> Callable[[], Tensor]:
-        total = self._turns.all_reduce(self.rank, x)
-        return lambda: total
 
 
 @pytest.mark.parametrize(

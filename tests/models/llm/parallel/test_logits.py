@@ -4,11 +4,7 @@ with the same groups as processes have.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -17,8 +13,7 @@ from torch import Tensor
 
 from engine.attention import AttentionBatch
 from engine.errors import RequestError, WeightError
-from engine.parallel.group import Group, Place
-from engine.parallel.meeting import connect
+from engine.parallel.group import Group
 from engine.parallel.part import Part
 from models.llm.checkpoint import TextCheckpoint, load_text_checkpoint, plan_network
 from models.llm.logits import AnswerLogits
@@ -28,22 +23,10 @@ from models.llm.sampler import Answer, sample
 from models.llm.sampling_params import SamplingParams
 from models.llm.token_step import TokenStep
 from tests.models.llm.checkpoints import VOCABULARY, make_checkpoint
+from tests.models.llm.parallel.rank_threads import on_ranks
 
 CPU = torch.device("cpu")
 BLOCK = 16
-Result = TypeVar("Result")
-
-
-def on_ranks(size: int, folder: Path, compute: Callable[[Group], Result]) -> list[Result]:
-    """`compute` on every rank of a new group at the same time."""
-    name = secrets.token_hex(4)
-
-    def run(rank: int) -> Result:
-        with torch.inference_mode():
-            return compute(connect(Place(rank, size, str(folder / name), name), CPU))
-
-    with ThreadPoolExecutor(size) as threads:
-        return list(threads.map(run, range(size)))
 
 
 def logits_of(checkpoint: TextCheckpoint, steps: list[TokenStep]) -> Tensor:

@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import EngineError, RequestError
 from models.llm import LLM, SamplingParams
-from tests.engine.parallel.test_ranks import is_running
+from tests.engine.parallel.processes import is_running
 
 PARAMS = [
     SamplingParams(temperature=0, max_tokens=24, ignore_eos=True),

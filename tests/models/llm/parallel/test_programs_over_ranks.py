@@ -13,7 +13,7 @@ from engine.programs.catalogue import Rooms
 from models.llm import LLM
 from models.llm.parallel.rank import ENDS, PROGRAMS, STEP
 from models.llm.programs.runner import ProgramRunner
-from tests.models.llm.test_programs import PARAMS, PROMPTS
+from tests.models.llm.answers import PARAMS, PROMPTS
 
 LONG = list(range(40))
 """More positions than the only program for prompts that is left has room for."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.voxfleet.fleet.test_fleet_file import written
+from tests.voxfleet.fleet.files import written
 from voxfleet.fleet.file import FleetFile, read_fleet_file
 from voxfleet.fleet.file.ray import need_ray
 from voxfleet.fleet.ray.assignment import Assignment, Folder
