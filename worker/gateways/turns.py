@@ -13,6 +13,7 @@ Plain rules on one event loop, without sockets.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -21,6 +22,10 @@ from worker.protocol.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Stand
 CallLater = Callable[[float, Callable[[], None]], object]
 Outlet = Callable[[Grant | Standing], None]
 """Where a gateway hears from the worker. Never waits."""
+
+
+_MOST_OVER = 1000
+"""Leases of one gateway that are over, and whose requests may still come."""
 
 
 class NoSlotError(Exception):
@@ -45,6 +50,9 @@ class Party:
         """That run in slots which nobody keeps."""
         self.kept: dict[str, bool] = {}
         """Leases that keep a slot, and whether a request runs in it."""
+        self.over: deque[str] = deque(maxlen=_MOST_OVER)
+        """Leases that were given back before anything was heard of them: the socket about slots may be faster
+        than the one of a request, and what came late would keep its slot for ever."""
         self.grants: set[int] = set()
         self.last_turn = 0
         self.told: Standing | None = None
@@ -113,7 +121,7 @@ class Turns:
     def take(self, gateway: str | None, claim: SlotClaim | None = None) -> Hold:
         """A slot for a request. Raises NoSlotError."""
         party = self._party(gateway)
-        lease = None if claim is None or party.outlet is None else claim.lease
+        lease = None if claim is None or party.outlet is None or claim.lease in party.over else claim.lease
         if party.kept.get(lease):  # the request before it has not ended yet
             lease = None
         if lease is not None and party.kept.get(lease) is False:
@@ -148,8 +156,10 @@ class Turns:
         if grant in party.grants:
             party.grants.discard(grant)
             party.waiting = 0
-        if lease is not None and (running := party.kept.pop(lease, None)) is not None:
-            party.requests += running
+        if lease in party.kept:
+            party.requests += party.kept.pop(lease)
+        elif lease is not None:
+            party.over.append(lease)
         self._changed()
 
     def released(self, gateway: str | None, party: Party, lease: str | None) -> None:

@@ -27,6 +27,8 @@ class Sharing:
         self._asked = 0
         self._claims: dict[str, int | None] = {}
         """Leases that the worker may know of, and the grants they were given by."""
+        self._over: list[str] = []
+        """Leases of those that ended while there was no socket."""
         self._kept: set[str] = set()
         """Leases that hold their slots without a request."""
         self.doubtful = False
@@ -44,13 +46,16 @@ class Sharing:
         for lease in self._kept:
             self._claims[lease] = None
             self._tell(Keep(lease=lease))
+        for lease in self._over:
+            self._tell(GiveBack(lease=lease))
+        self._over.clear()
 
     def closed(self) -> None:
-        """It is gone, and what was said over it void."""
+        """It is gone, and what was said over it void. Requests that were sent may still reach the worker."""
         self.others = self.waiting = self._asked = 0
         self.doubtful = False
         self._grants.clear()
-        self._claims.clear()
+        self._claims = dict.fromkeys(self._claims)
         self._say = None
 
     def room(self, free: int) -> int:
@@ -109,7 +114,10 @@ class Sharing:
         """The lease is over."""
         self._kept.discard(lease)
         if lease in self._claims:
-            self._tell(GiveBack(lease=lease, grant=self._claims.pop(lease)))
+            grant = self._claims.pop(lease)
+            if self._say is None:
+                self._over.append(lease)
+            self._tell(GiveBack(lease=lease, grant=grant))
 
     def restarted(self) -> None:
         """The worker is a new process, in which no lease of before holds anything."""

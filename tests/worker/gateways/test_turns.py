@@ -199,6 +199,19 @@ def test_a_lease_that_ends_while_its_request_does_not_frees_the_slot_when_that_h
     assert stage.turns.free == 1
 
 
+def test_a_lease_that_ends_before_its_request_is_heard_of_keeps_nothing() -> None:
+    """The client left at once, and the worker read of its end on the other socket first."""
+    stage = Stage(1)
+    gateway = Gateway(stage, "one-gateway")
+    stage.turns.give_back(gateway.party, "gone", None)
+    late = gateway.start(lease="gone", keep=True)
+    assert stage.turns.free == 0
+    late.release()
+    assert stage.turns.free == 1
+    gateway.start(lease="next", keep=True).release()
+    assert stage.turns.free == 0
+
+
 def test_the_last_part_of_a_clip_keeps_nothing() -> None:
     stage = Stage(1)
     gateway = Gateway(stage, "a-gateway")

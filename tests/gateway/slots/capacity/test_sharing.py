@@ -107,6 +107,22 @@ async def test_a_session_keeps_its_slot_until_its_end_and_over_a_new_socket(shar
     assert shared.news("give_back") == [{"type": "give_back", "lease": lease.id}]
 
 
+@pytest.mark.parametrize("ends_first", [True, False])
+async def test_a_lease_that_outlives_its_socket_is_given_back_over_the_next(
+    shared: Shared, ends_first: bool
+) -> None:
+    """Its request may reach the worker after the new socket, and keeps a slot there."""
+    sharing = shared.worker.sharing
+    sharing.claim("lease", keep=True)
+    shared.close()
+    if ends_first:
+        sharing.ended("lease")
+    shared.open()
+    if not ends_first:
+        sharing.ended("lease")
+    assert shared.news("give_back") == [{"type": "give_back", "lease": "lease"}]
+
+
 async def test_a_worker_that_refused_is_waited_for_and_asked_meanwhile(shared: Shared) -> None:
     """What it says next is on its way; a hold, as for a worker that says nothing, would cost a turn."""
     ticket = shared.admit()
