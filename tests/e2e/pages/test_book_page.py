@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.pages.chapters import CHAPTERS
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
 from tests.gateway.documents.files import epub
-from tests.gateway.documents.files import page as xhtml
 
 SPOKEN = 60_000
 """Milliseconds that a few sentences may take on a busy machine."""
@@ -23,10 +23,6 @@ DROP = """() => {
   document.dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
 }"""
 """Another file is dropped on the page."""
-CHAPTERS = {
-    "one.xhtml": xhtml("<h1>The Harbour</h1><p>Anna lit the lamp.</p><p>“Is he back?” asked Anna.</p>"),
-    "two.xhtml": xhtml("<h1>The Storm</h1><p>The rain fell on the roof.</p>"),
-}
 
 
 @pytest.fixture(scope="module")

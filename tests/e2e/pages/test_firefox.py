@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.pages.test_book_page import CHAPTERS
+from tests.e2e.pages.chapters import CHAPTERS
 from tests.e2e.studio import fleet_with_data, write_voice
 from tests.gateway.administration import ADMIN_PAGE
 from tests.gateway.documents.files import epub

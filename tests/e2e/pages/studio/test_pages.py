@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import threading
 import wave
-from collections.abc import Iterator
 
 import av
 import httpx
@@ -14,54 +11,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import INSECURE_HOST, watched_page
+from tests.e2e.pages.studio.busy import occupied, slots_used
+from tests.e2e.pages.studio.stage import PARAGRAPH, SENTENCE, expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 from tests.gateway.administration import ADMIN
 
-SENTENCE = "The quick brown fox jumps over the lazy dog."
-PARAGRAPH = " ".join([SENTENCE] * 12)
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-
-
-def open_studio(page: Page, edge: Server, text: str = SENTENCE) -> None:
-    page.goto(edge.url)
-    expect(page.locator("input[name=voice]").first).to_be_attached()
-    page.fill("#text", text)
-
-
-def figure(page: Page, name: str) -> int:
-    """A number among the data attributes of the stage."""
-    return int(page.locator("#stage").get_attribute(f"data-{name}") or 0)
-
-
-def expect_state(page: Page, state: str) -> None:
-    expect(page.locator("#stage")).to_have_attribute("data-state", state, timeout=30_000)
-
-
-def expect_player(page: Page, state: str) -> None:
-    expect(page.locator("#stage")).to_have_attribute("data-player", state, timeout=30_000)
-
-
-def slots_used(edge: Server) -> int:
-    return sum(worker["slots_used"] for worker in edge.get_json("/api/workers")["workers"])
-
-
-@contextlib.contextmanager
-def occupied(edge: Server) -> Iterator[None]:
-    """Somebody else's request on the one slot, until it is cancelled on the way out."""
-
-    def speak() -> None:
-        with contextlib.suppress(httpx.HTTPError):
-            httpx.post(f"{edge.url}/tts", json={"text": PARAGRAPH}, timeout=60)
-
-    thread = threading.Thread(target=speak)
-    thread.start()
-    try:
-        eventually(lambda: slots_used(edge) == 1)
-        yield
-    finally:
-        for request in edge.get_json("/api/queue")["running"]:
-            httpx.delete(f"{edge.url}/api/queue/{request['ticket_id']}", headers=ADMIN)
-        thread.join()
 
 
 class TestSpeaking:

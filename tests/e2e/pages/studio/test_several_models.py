@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.pages.studio.test_pages import expect_state, open_studio
+from tests.e2e.pages.studio.stage import expect_state, open_studio
 from tests.e2e.processes import Server, eventually, gateway, worker
 
 TEXT = "Hello there."

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
-from tests.e2e.pages.studio.test_pages import expect_player, figure, open_studio
+from tests.e2e.pages.studio.stage import expect_player, figure, open_studio
 from tests.e2e.processes import Server, gateway, worker
 
 SLOW_STEP_MS = 260

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import DESKTOP, chromium, fake_microphone, watched_page
-from tests.e2e.pages.studio.test_pages import expect_player, expect_state
+from tests.e2e.pages.studio.stage import expect_player, expect_state
 from tests.e2e.processes import Server
 from tests.e2e.studio import write_voice
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure, open_studio
+from tests.e2e.pages.studio.clips import SENTENCE, speak
+from tests.e2e.pages.studio.stage import expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data
 
-SENTENCE = "The quick brown fox sleeps."
 OTHER = "One by one they lit lamps."
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 READ_LATE = """() => {
@@ -38,15 +38,6 @@ COMPOSED = """(field) => {
 def fleet() -> Iterator[Server]:
     with fleet_with_data() as edge:
         yield edge
-
-
-def speak(page: Page, text: str) -> int:
-    """Generate it; samples of the clip, once it is in the history."""
-    page.fill("#text", text)
-    page.click("#generate")
-    expect_state(page, "done")
-    expect(page.locator(".clip[data-shown] .clip-text")).to_have_text(text)
-    return figure(page, "received-samples")
 
 
 class TestHistory:

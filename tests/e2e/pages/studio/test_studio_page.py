@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
-from tests.e2e.pages.studio.test_pages import expect_player, expect_state, open_studio
-from tests.e2e.pages.studio.test_studio_history import SENTENCE, speak
+from tests.e2e.pages.studio.clips import SENTENCE, speak
+from tests.e2e.pages.studio.stage import expect_player, expect_state, open_studio
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data
 from tests.gateway.administration import ADMIN

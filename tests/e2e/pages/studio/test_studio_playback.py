@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page
 
 from benchmarks.chaos.fault_proxy import FaultProxy
-from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure, open_studio
+from tests.e2e.pages.studio.stage import expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually, gateway, worker
 
 JITTER_SECONDS = 0.1

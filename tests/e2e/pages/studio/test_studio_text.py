@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
-from tests.e2e.pages.studio.test_pages import expect_state, open_studio
+from tests.e2e.pages.studio.stage import expect_state, open_studio
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data
 

@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, watched_page
-from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure
+from tests.e2e.pages.studio.stage import expect_player, expect_state, figure
 from tests.e2e.pages.studio.voices.sheet import held, make_from_file, names, open_sheet
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
