@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.audio.test_encoders import decoded_seconds
+from tests.gateway.audio.samples import decoded_seconds
 from tests.gateway.processes import (
     LONG_TEXT,
     TEXT,

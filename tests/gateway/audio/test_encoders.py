@@ -10,22 +10,11 @@ import pytest
 
 from gateway.audio.encoders import stream_encoder
 from gateway.audio.formats import AUDIO_FORMATS, output_sample_rate
+from tests.gateway.audio.samples import decoded_seconds, tone
 
 CHUNK_SECONDS = 0.16
 HELD_BACK_SECONDS = 0.2
 """More than two frames of any codec here."""
-
-
-def tone(seconds: float, rate: int) -> bytes:
-    times = np.arange(round(seconds * rate)) / rate
-    return (8000 * np.sin(2 * np.pi * 440 * times)).astype("<i2").tobytes()
-
-
-def decoded_seconds(data: bytes, format: str, rate: int) -> float:
-    if format == "pcm":
-        return len(data) / 2 / rate
-    with av.open(io.BytesIO(data)) as container:
-        return sum(frame.samples / frame.sample_rate for frame in container.decode(audio=0))
 
 
 @pytest.mark.parametrize("model_rate", [16000, 24000, 48000])

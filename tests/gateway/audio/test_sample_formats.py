@@ -10,7 +10,7 @@ import soundfile
 
 from gateway.audio.encoders import stream_encoder
 from gateway.audio.formats import encode_clip
-from tests.gateway.audio.test_encoders import tone
+from tests.gateway.audio.samples import tone
 
 RATE = 8000
 PCM = tone(0.5, RATE)

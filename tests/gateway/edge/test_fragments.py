@@ -9,7 +9,7 @@ from websockets.frames import Frame, Opcode
 from websockets.server import ServerProtocol
 
 from gateway.edge import memory
-from tests.gateway.edge.test_send_at_once import served
+from tests.gateway.edge.server import served
 
 
 async def test_empty_fragments_without_end_are_too_many_messages() -> None:

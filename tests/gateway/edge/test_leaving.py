@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.cli import server_config
 from gateway.edge.connections.pipelining import LONGEST_PIPELINED_BODY, MOST_PIPELINED
 from gateway.settings import load_settings
-from tests.gateway.edge.test_send_at_once import Server
+from tests.gateway.edge.server import Server
 from tests.gateway.processes import GatewayProcess, one_running, started_fleets
 from tests.security.raw import PATIENCE_SECONDS, exchange, read_response, status_of
 from tests.worker.harness import LONG, WorkerProcess

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.cli import server_config
 from gateway.edge.connections.refusals import LONGEST_URL
 from gateway.settings import load_settings
-from tests.gateway.edge.test_send_at_once import Server
+from tests.gateway.edge.server import Server
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

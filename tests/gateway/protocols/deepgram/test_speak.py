@@ -15,7 +15,7 @@ import soundfile
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.gateway.audio.test_encoders import decoded_seconds
+from tests.gateway.audio.samples import decoded_seconds
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, started_fleets
 
 KEY = "acme-0123456789abcdef"

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from gateway.protocols.openai.request import OPENAI_VOICES
-from tests.gateway.audio.test_encoders import decoded_seconds
+from tests.gateway.audio.samples import decoded_seconds
 from tests.gateway.audio_files import encoded, speech
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, check_error, pcm_of, started_fleets
 

@@ -1,0 +1,71 @@
+"""A server in this process, with an application of one WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from websockets.asyncio.client import ClientConnection, connect
+
+from gateway.cli import server_config
+from gateway.settings import load_settings
+from sockets.at_once import SEND_AT_ONCE
+
+
+class Application:
+    """Accepts one WebSocket, keeps its scope, and ends when that is closed."""
+
+    def __init__(self) -> None:
+        self.scope: dict[str, Any] = {}
+        self.send: Callable[[str | bytes], Any] | None = None
+        self.accepted = asyncio.Event()
+        self.left = asyncio.Event()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "websocket":
+            return
+
+        async def send_bytes(message: str | bytes) -> None:
+            await send({"type": "websocket.send", "bytes": message})
+
+        self.scope, self.send = scope, send_bytes
+        await receive()
+        await send({"type": "websocket.accept"})
+        self.accepted.set()
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        self.left.set()
+
+
+class Server(uvicorn.Server):
+    """Says when it listens, and where."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.port.set_result(self.servers[0].sockets[0].getsockname()[1])
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[tuple[Application, ClientConnection, Callable[[str | bytes], bool]]]:
+    """An application, its client, who keeps one message that nobody took, and the way past ASGI."""
+    application = Application()
+    settings = load_settings(worker_urls="http://127.0.0.1:9", port=0)
+    server = Server(server_config(settings, application))
+    running = asyncio.create_task(server.serve())
+    try:
+        url = f"ws://127.0.0.1:{await server.port}"
+        client = await connect(url, proxy=None, compression=None, max_queue=1)
+        await application.accepted.wait()
+        yield application, client, application.scope["extensions"][SEND_AT_ONCE]
+        client.transport.abort()
+    finally:
+        server.should_exit = True
+        await running
