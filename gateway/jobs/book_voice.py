@@ -32,11 +32,12 @@ class BookVoices:
         if book_id is None or not self._any_voice() or not await asyncio.to_thread(_names_nobody, files):
             yield None
             return
-        if (known := await self._known(book_id)) is not None:
-            yield known
-            return
         async with self._first.setdefault(book_id, asyncio.Lock()):
-            yield await self._known(book_id)
+            known = await self._known(book_id)
+            if known is None:
+                yield None
+                return
+        yield known
 
     def _any_voice(self) -> bool:
         models = self._pool.workers.models("speech").values()
