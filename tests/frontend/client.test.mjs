@@ -293,6 +293,33 @@ describe("SpeechStream as a sequence", () => {
     assert.deepEqual(heard, [1, 2, 3]);
   });
 
+  test("what came before it is read is kept, and so is the end", async () => {
+    const { socket, speech } = stream();
+    socket.open();
+    socket.say(pcm(1, 2));
+    socket.say(pcm(3));
+    socket.say({ type: "error", error: { code: "worker_failed", type: "server_error", message: "gone" } });
+    const heard = [];
+    const read = async () => {
+      for await (const piece of speech) heard.push(...new Int16Array(piece));
+    };
+    await assert.rejects(read, { code: "worker_failed" });
+    assert.deepEqual(heard, [1, 2, 3]);
+    await assert.rejects(read, { code: "worker_failed" });
+    assert.deepEqual(heard, [1, 2, 3]);
+  });
+
+  test("what a listener heard is not kept beside", async () => {
+    const { socket, speech } = stream();
+    let heard = 0;
+    speech.addEventListener("audio", ({ detail }) => (heard += detail.byteLength));
+    socket.open();
+    socket.say(pcm(1, 2));
+    socket.say({ type: "done" });
+    for await (const piece of speech) assert.fail(`${piece.byteLength} bytes were kept`);
+    assert.equal(heard, 4);
+  });
+
   test("throws when the speech fails, after what came before", async () => {
     const { socket, speech } = stream();
     const heard = [];
@@ -382,6 +409,12 @@ describe("LiveSession", () => {
     socket.say({ type: "done", utterances: 2 });
     socket.close(1006);
     assert.deepEqual(events.map(([type]) => type), ["done"]);
+  });
+
+  test("an address that nobody answers fails it", (context) => {
+    const { socket, events } = session(context);
+    socket.refuse();
+    assert.deepEqual(events.map(([type, { code }]) => [type, code]), [["failed", "connection_lost"]]);
   });
 
   test("a lost connection fails it", (context) => {

@@ -192,6 +192,18 @@ describe("SpeechStream that resumes", () => {
     assert.deepEqual(outcomes, ["failed"]);
   });
 
+  test("an address that nobody answers is a failure, after every other was tried", (context) => {
+    const { sockets, events, wait } = resuming(context, undefined, ["ws://a", "ws://b"]);
+    sockets[0].refuse();
+    wait();
+    assert.deepEqual(sockets.map(({ url }) => url), ["ws://a", "ws://b"]);
+    sockets[1].refuse();
+    wait();
+    assert.equal(sockets.length, 2);
+    assert.deepEqual(events.map(([type]) => type), ["reconnecting", "failed"]);
+    assert.equal(events[1][1].code, "connection_lost");
+  });
+
   test("an error that is the request's own ends it", (context) => {
     const { sockets, events, wait } = resuming(context);
     begin(sockets[0]);

@@ -16,6 +16,12 @@ export class FarEnd {
     this.onmessage({ data: message instanceof ArrayBuffer ? message : JSON.stringify(message) });
   }
 
+  /** Nobody answers: all that Node says of it. */
+  refuse() {
+    this.readyState = 3;
+    this.onerror();
+  }
+
   close(code = 1000) {
     if (this.readyState === 3) return;
     this.readyState = 3;

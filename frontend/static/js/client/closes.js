@@ -1,8 +1,10 @@
 /**
  * What a WebSocket's close code says when no message said it before.
  */
+/** The connection ended without one. */
+export const NO_CLOSE = 1006;
 const CLOSES = {
-  1006: ["connection_lost", "The connection to the gateway was lost."],
+  [NO_CLOSE]: ["connection_lost", "The connection to the gateway was lost."],
   1008: ["refused", "The gateway refused the request."],
   1009: ["too_large", "The request is too large."],
   1011: ["speech_failed", "Speech generation failed."],

@@ -8,7 +8,7 @@
  * played_samples}, "paused" {limit_seconds}, "resumed", "released" {reason}, "idle" {closes_in_seconds}, "complaint"
  * {message, code} of one message while the session goes on, then exactly one of "done" and "failed" {message, code}. No audio of before follows cancel(). Commands given before the socket is open wait for it.
  */
-import { closeProblem } from "./closes.js";
+import { closeProblem, NO_CLOSE } from "./closes.js";
 
 /** What is appended within this time goes out as one message: gateways limit messages per second. */
 const APPEND_MS = 60;
@@ -35,6 +35,7 @@ export class LiveSession extends EventTarget {
     this.#socket.onopen = () => this.#early.splice(0).forEach((message) => this.#put(message));
     this.#socket.onmessage = ({ data }) => this.#receive(data);
     this.#socket.onclose = ({ code }) => this.#closed(code);
+    this.#socket.onerror = () => this.#closed(NO_CLOSE); // Node tells no more of an address that nobody answers
   }
 
   /** Whether the session is over: nothing can be said in it any more. */

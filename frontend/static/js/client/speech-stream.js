@@ -9,10 +9,11 @@
  * A request with `resume: true` outlives its connection: when that breaks or the gateway ends, "reconnecting"
  * {message} is told and the clip goes on over the next connection from the sample where it stopped.
  *
- * It can be read as well: `for await (const pcm of stream)` ends with the clip and throws when it fails.
+ * It can be read as well: `for await (const pcm of stream)` ends with the clip and throws when it fails. What came before is kept for that,
+ * unless somebody listens to "audio".
  */
 import { ClipProgress } from "./clip-progress.js";
-import { closeProblem } from "./closes.js";
+import { closeProblem, NO_CLOSE } from "./closes.js";
 import { ApiError } from "./http.js";
 
 const CANCEL_PATIENCE_MS = 2000;
@@ -22,11 +23,12 @@ const LONGEST_PAUSE_MS = 2000;
 /** Beyond the first ten, parts of a long token are sent no faster than gateways take messages. */
 const PARTS_AT_ONCE = 10;
 const PART_PAUSE_MS = 70;
+const OUTCOMES = ["done", "cancelled", "failed"];
 
 /** For people: what became of a clip whose token the gateway does not know, since it has another secret. */
 const CLIP_LOST = { code: "clip_lost", message: "The gateway was lost, and the new one cannot go on with this clip. Ask for it again." };
 /** Closes after which another connection may bring the rest. */
-const LOST = new Set([1001, 1005, 1006, 1012]);
+const LOST = new Set([1001, 1005, NO_CLOSE, 1012]);
 
 export class SpeechStream extends EventTarget {
   #urls;
@@ -39,6 +41,8 @@ export class SpeechStream extends EventTarget {
   #reached = false;
   #losses = 0;
   #lostAt = 0;
+  #kept = [];
+  #outcome = null;
 
   /**
    * @param {string | string[]} urls ws:// or wss:// address of /ws/tts, or of several gateways in turn
@@ -64,24 +68,25 @@ export class SpeechStream extends EventTarget {
 
   /** The audio, piece by piece. Leaving the loop early cancels. @throws {ApiError} when the speech failed */
   async *[Symbol.asyncIterator]() {
-    const pieces = [];
-    let outcome = null;
+    const pieces = this.#kept ?? [];
     let wake = () => {};
-    const note = (action) => ({ detail }) => (action(detail), wake());
-    this.addEventListener("audio", note((pcm) => pieces.push(pcm)));
-    for (const type of ["done", "cancelled", "failed"]) {
-      this.addEventListener(type, note((detail) => (outcome = { type, detail })));
-    }
+    this.addEventListener("audio", ({ detail }) => (pieces.push(detail), wake()));
+    for (const type of OUTCOMES) this.addEventListener(type, () => wake());
     try {
       for (;;) {
         while (pieces.length > 0) yield pieces.shift();
-        if (outcome) break;
+        if (this.#outcome) break;
         await new Promise((resolve) => (wake = resolve));
       }
     } finally {
       this.cancel();
     }
-    if (outcome.type === "failed") throw new ApiError(0, outcome.detail);
+    if (this.#outcome.type === "failed") throw new ApiError(0, this.#outcome.detail);
+  }
+
+  addEventListener(type, ...listener) {
+    if (type === "audio") this.#kept = null;
+    super.addEventListener(type, ...listener);
   }
 
   /** Leaves the queue or stops the speech; "cancelled" follows, from the server or without it. */
@@ -107,6 +112,7 @@ export class SpeechStream extends EventTarget {
     socket.onopen = ifCurrent(() => this.#open(socket));
     socket.onmessage = ifCurrent(({ data }) => this.#receive(data));
     socket.onclose = ifCurrent(({ code }) => this.#closed(code));
+    socket.onerror = ifCurrent(() => this.#closed(NO_CLOSE)); // Node tells no more of an address that nobody answers
   }
 
   #open(socket) {
@@ -123,7 +129,10 @@ export class SpeechStream extends EventTarget {
     if (typeof data !== "string") {
       const news = this.#clip.receive(data);
       this.#losses = 0;
-      if (news && !this.#cancelling) this.#emit("audio", news);
+      if (news && !this.#cancelling) {
+        this.#kept?.push(news);
+        this.#emit("audio", news);
+      }
       return;
     }
     const message = JSON.parse(data);
@@ -159,7 +168,8 @@ export class SpeechStream extends EventTarget {
 
   /** @returns {boolean} whether there will be another connection */
   #reconnect(message) {
-    if (!this.#clip.resumable || !this.#reached || this.#cancelling) return false;
+    const untried = this.#losses < this.#urls.length - 1;
+    if (!this.#clip.resumable || !(this.#reached || untried) || this.#cancelling || this.#finished) return false;
     if (!this.#losses) this.#lostAt = Date.now();
     if (Date.now() - this.#lostAt > RECONNECT_PATIENCE_MS) return false;
     const round = Math.floor(this.#losses / this.#urls.length);
@@ -177,7 +187,8 @@ export class SpeechStream extends EventTarget {
     if (this.#finished) return;
     this.#finished = true;
     this.#socket.close();
-    this.#emit(type, { ...detail, asked: this.#cancelling });
+    this.#outcome = { type, detail: { ...detail, asked: this.#cancelling } };
+    this.#emit(type, this.#outcome.detail);
   }
 
   #emit(type, detail) {
