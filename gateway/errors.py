@@ -13,11 +13,12 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
@@ -102,6 +103,29 @@ def internal_error() -> ApiError:
 def disk_full() -> ApiError:
     """There is no room for what is to be kept."""
     return ApiError(507, "disk_full", "the disk of the service has no room for more")
+
+
+_MOST_FIELDS = 200
+
+
+def few_fields(values: Any) -> Any:
+    """For a `model_validator` before all others. No body has so many fields, and pydantic tells at length of
+    each that is unknown; a list takes `fail_fast` for that.
+    """
+    if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+        return dict(islice(values.items(), _MOST_FIELDS))
+    return values
+
+
+def at_most(entries: int) -> BeforeValidator:
+    """That a field has no more entries is seen before any of them is looked at."""
+
+    def check(given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > entries:
+            raise ValueError(f"has {len(given)} entries, at most {entries} are allowed")
+        return given
+
+    return BeforeValidator(check)
 
 
 def from_validation(errors: list[Any]) -> ApiError:

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
-from gateway.errors import ApiError, FieldError, from_validation, not_json
+from gateway.errors import ApiError, FieldError, at_most, few_fields, from_validation, not_json
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from gateway.text.ssml import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE, Script, SsmlError, parse_ssml
@@ -69,8 +69,14 @@ Language = Annotated[str, Field(max_length=16), AfterValidator(_language_code)]
 Instructions = Annotated[Text, Field(max_length=4096), AfterValidator(lambda text: " ".join(text.split()))]
 
 
-def _check_lexicon(entries: dict[str, str]) -> dict[str, str]:
+def _check_pronunciations(entries: dict[str, str]) -> dict[str, str]:
     return check_entries(entries, MOST_REQUEST_ENTRIES)
+
+
+Pronunciations = Annotated[
+    dict[str, str], AfterValidator(_check_pronunciations), at_most(MOST_REQUEST_ENTRIES)
+]
+"""Words and how they are said."""
 
 
 class SpeechOptions(BaseModel):
@@ -106,10 +112,12 @@ class SpeechOptions(BaseModel):
     """Class in the queue; left out: default for a clip, the highest allowed for a live session."""
     normalize: Literal["auto", "on", "off"] = "auto"
     """Put figures, signs and abbreviations into words; auto: where the model reads words alone."""
-    lexicon: Annotated[dict[str, str], AfterValidator(_check_lexicon)] = Field(default_factory=dict)
+    lexicon: Pronunciations = Field(default_factory=dict)
     """Words and how they are said, before the owner's and the service's lexicon."""
     record: bool = False
     """Keep text and audio as a session, where the gateway does that for those who ask."""
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
 
 class TtsRequest(SpeechOptions):

@@ -7,13 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gateway.errors import ApiError
+from gateway.errors import ApiError, few_fields
 from gateway.jobs.request import JobRequest, Line
-from gateway.requests import MAX_SEED, Language
+from gateway.requests import MAX_SEED, Language, Pronunciations
 from gateway.settings import GatewaySettings
-from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from models.sentences import has_words
 
 LONGEST_PAUSE_MS = 10_000
@@ -25,12 +24,10 @@ VoiceName = Annotated[Line, Field(min_length=1, max_length=128)]
 Id = Annotated[Line, Field(min_length=1, max_length=40)]
 
 
-def _check_pronunciations(entries: dict[str, str]) -> dict[str, str]:
-    return check_entries(entries, MOST_REQUEST_ENTRIES)
-
-
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
 
 class NewBlock(_Body):
@@ -44,9 +41,7 @@ class NewBlock(_Body):
     """Who speaks it; left out: the book's voice."""
     pause_ms: Annotated[int, Field(ge=0, le=LONGEST_PAUSE_MS)] = _USUAL_PAUSE_MS
     """Milliseconds of silence after it."""
-    pronunciations: Annotated[dict[str, str], AfterValidator(_check_pronunciations)] = Field(
-        default_factory=dict
-    )
+    pronunciations: Pronunciations = Field(default_factory=dict)
     """Words of it and how they are said."""
 
 
@@ -66,7 +61,7 @@ class NewBook(_Body):
     """Who speaks blocks that name nobody."""
     language: Language | None = None
     """Of its text; left out: told from each block."""
-    blocks: list[NewBlock]
+    blocks: Annotated[list[NewBlock], Field(fail_fast=True)]
     """What is spoken, in this order."""
 
 
@@ -86,14 +81,14 @@ class BlocksChange(_Body):
 
     version: int
     """That of the book that was changed."""
-    blocks: list[Block]
+    blocks: Annotated[list[Block], Field(fail_fast=True)]
     """All that there are then, in this order."""
 
 
 class MakeRequest(_Body):
     """The body of `POST /api/books/{id}/make`."""
 
-    blocks: list[Id] | None = None
+    blocks: Annotated[list[Id], Field(fail_fast=True)] | None = None
     """Ids; left out: all that have no take of what they say now."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gateway.audio.formats import AudioFormat
-from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError, few_fields
 from gateway.jobs.chapters import MOST_CHAPTERS, MOST_TITLE_CHARACTERS, Chapter, find_chapters
 from gateway.requests import SaidRequest, Text, TtsRequest, check_limits
 from gateway.settings import GatewaySettings
@@ -27,6 +27,8 @@ class ChapterStart(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    _few_fields = model_validator(mode="before")(few_fields)
+
     title: Annotated[Line, Field(min_length=1, max_length=MOST_TITLE_CHARACTERS)]
     start: Annotated[int, Field(ge=0)]
     """Its first character in the text."""
@@ -40,7 +42,7 @@ class JobRequest(SaidRequest):
     """The first words of the text when empty."""
     chapters: Annotated[
         Annotated[Literal["auto", "none"], NO_LIST]
-        | Annotated[list[ChapterStart], Field(max_length=MOST_CHAPTERS), LIST],
+        | Annotated[list[ChapterStart], Field(max_length=MOST_CHAPTERS, fail_fast=True), LIST],
         BY_LIST,
     ] = "auto"
     """auto: by the headings of the text."""

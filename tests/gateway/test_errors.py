@@ -7,11 +7,15 @@ from typing import Annotated, Any
 import httpx
 import pytest
 from fastapi import FastAPI, Query
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from gateway.books.request import BlocksChange, MakeRequest, NewBook
 from gateway.errors import from_validation, install_error_handlers
+from gateway.jobs.request import JobRequest
+from gateway.live.messages import Append
 from gateway.protocols.openai.chat import ChatRequest
-from gateway.requests import ClipRequest
+from gateway.protocols.openai.completions import CompletionRequest
+from gateway.requests import ClipRequest, TtsRequest
 
 app = FastAPI()
 install_error_handlers(app)
@@ -89,3 +93,36 @@ def test_no_kind_of_a_field_is_a_part_of_its_name(fields: dict[str, Any], param:
     with pytest.raises(ValidationError) as refused:
         ChatRequest.model_validate({"messages": [{"role": "user", "content": "hi"}], **fields})
     assert from_validation(refused.value.errors()).param == param
+
+
+MANY = {f"k{number}": 1 for number in range(1000)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (ChatRequest, {"messages": [1] * 1000}),
+        (
+            ChatRequest,
+            {"messages": [{"role": "user"}], "logit_bias": dict.fromkeys(map(str, range(2000)), "")},
+        ),
+        (CompletionRequest, {"prompt": [{}] * 1000}),
+        (CompletionRequest, {"prompt": [["a"] * 1000] * 1000}),
+        (CompletionRequest, {"prompt": ["a", *[1] * 1000]}),
+        (TtsRequest, {"text": "hi", "lexicon": MANY}),
+        (TtsRequest, {"text": "hi", **MANY}),
+        (JobRequest, {"text": "hi", "chapters": [MANY]}),
+        (Append, {"type": "append", "text": "hi", **MANY}),
+        (NewBook, {"title": "T", "blocks": [{}] * 1000}),
+        (NewBook, {"title": "T", "blocks": [{"text": "hi", **MANY}]}),
+        (NewBook, {"title": "T", "blocks": [{"text": "hi", "pronunciations": MANY}]}),
+        (BlocksChange, {"version": 1, "blocks": [1] * 1000}),
+        (MakeRequest, {"blocks": [1] * 1000}),
+    ],
+)
+def test_of_a_thousand_mistakes_few_are_looked_for(kind: type[BaseModel], body: dict[str, Any]) -> None:
+    """A client hears of one. Telling of each takes microseconds, and a body has room for millions."""
+    with pytest.raises(ValidationError) as caught:
+        kind.model_validate(body)
+    assert caught.value.error_count() <= 300
+    assert from_validation(caught.value.errors()).status_code == 422

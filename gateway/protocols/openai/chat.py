@@ -76,7 +76,7 @@ class Message(Lenient):
 class ChatRequest(SamplingFields):
     """The body. What is not understood is named in `X-Ignored-Fields`."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
     """The conversation so far."""
     max_completion_tokens: TokenCount | None = None
     """The same as `max_tokens`, by its newer name."""

@@ -23,7 +23,9 @@ _UNSUPPORTED = {
 }
 _DEFAULT_TOKENS = 16
 """Where a request says nothing, as OpenAI has it."""
-TokenIds = Annotated[list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=MAX_TOKENS)]
+TokenIds = Annotated[
+    list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=MAX_TOKENS, fail_fast=True)
+]
 _TEXT, _IDS, _TEXTS, _LISTS = map(branch, ("(text)", "(ids)", "(texts)", "(lists of ids)"))
 
 
@@ -37,8 +39,8 @@ def _branch_of(prompt: Any) -> str:
 Prompt = Annotated[
     Annotated[Text, _TEXT]
     | Annotated[TokenIds, _IDS]
-    | Annotated[list[Text], _TEXTS]
-    | Annotated[list[TokenIds], _LISTS],
+    | Annotated[list[Text], Field(fail_fast=True), _TEXTS]
+    | Annotated[list[TokenIds], Field(fail_fast=True), _LISTS],
     Discriminator(_branch_of),
 ]
 

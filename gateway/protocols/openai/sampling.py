@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gateway.answers.order import AnswerOrder, seed_of_choice
-from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, at_most
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Name, Text, random_seed
@@ -69,7 +69,7 @@ class SamplingFields(Lenient):
     """The same, for each time that it has them."""
     repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
     """Divides the scores of tokens that prompt or answer have already."""
-    logit_bias: Annotated[dict[str, float], Field(max_length=1024)] | None = None
+    logit_bias: Annotated[dict[str, float], Field(max_length=1024), at_most(1024)] | None = None
     """Token ids, and what is added to their scores, from -100 to 100."""
     stop: Annotated[Annotated[StopString, NO_LIST] | Annotated[StopStrings, LIST], BY_LIST] | None = None
     """Strings that end an answer and are no part of it."""
