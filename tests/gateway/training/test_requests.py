@@ -4,69 +4,28 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
-from gateway.app import create_app
 from gateway.database import Training, TrainingRecording
 from gateway.errors import ApiError
-from gateway.settings import GatewaySettings, load_settings
+from gateway.settings import GatewaySettings
 from gateway.slots.requirement import Requirement
 from gateway.tending import orphans
 from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
 from gateway.training.progress import progress_of
-from gateway.training.service import Trainings
 from tests.gateway.audio_files import wav
 from tests.gateway.processes import check_error
-from tests.gateway.training.conftest import CONSENT, clip
+from tests.gateway.training.conftest import clip
+from tests.gateway.training.stage import TRAINING, running
 
 RATE = 16_000
-TRAINING = {"name": "Anna", **CONSENT}
-
-
-class Service:
-    """A gateway whose trainings nobody works on, and clients of it at addresses of their own."""
-
-    def __init__(self, app: Any) -> None:
-        self.trainings: Trainings = app.state.trainings
-        self.gateway = app.state.gateway
-        self._app = app
-
-    def at(self, address: str = "10.0.0.1") -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(self._app, client=(address, 5000))
-        return httpx.AsyncClient(transport=transport, base_url="http://voxfleet")
-
-    async def begin(self, address: str = "10.0.0.1", **fields: Any) -> str:
-        async with self.at(address) as http:
-            answer = await http.post("/api/trainings", json={**TRAINING, **fields})
-        assert answer.status_code == 201, answer.text
-        return answer.json()["training"]["id"]
-
-    async def send(self, training: str, audio: bytes | None = None, **fields: str) -> httpx.Response:
-        form = {"transcript": "hello world again", **fields}
-        async with self.at() as http:
-            return await http.post(
-                f"/api/trainings/{training}/recordings",
-                data=form,
-                files={"audio": ("../../a.wav", clip(seconds=2.5) if audio is None else audio)},
-            )
-
-
-@asynccontextmanager
-async def running(tmp_path: Path, **options: Any) -> AsyncIterator[Service]:
-    options = {"training_base": "bundled", "data_dir": tmp_path / "data", **options}
-    app = create_app(load_settings(worker_urls=[], **options))
-    async with app.state.gateway.running():
-        yield Service(app)
 
 
 def silence(seconds: float) -> bytes:

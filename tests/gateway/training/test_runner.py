@@ -11,7 +11,7 @@ from gateway.tending.rows import OPEN
 from gateway.training.files import TrainingFiles
 from gateway.training.outcome import make_adapter, make_voice
 from gateway.training.process import TrainingProcess
-from tests.gateway.training.test_requests import running
+from tests.gateway.training.stage import running
 from worker.protocol import AdapterDescription
 
 

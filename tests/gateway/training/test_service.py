@@ -17,7 +17,7 @@ from gateway.training.service import Trainings
 from gateway.training.store import STILL
 from gateway.voices.recordings.checks import Checked
 from gateway.voices.recordings.decoding import Recording
-from tests.gateway.training.test_requests import running
+from tests.gateway.training.stage import running
 
 
 async def test_a_recording_stays_when_its_row_is_written_after_the_request_was_given_up(

@@ -9,7 +9,7 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.workers.test_registration import until_health
+from tests.gateway.workers.health import until_health
 
 SILENT = 150
 

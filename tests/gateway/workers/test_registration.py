@@ -15,11 +15,12 @@ from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from gateway.slots.capacity.worker import Health, Worker
+from gateway.slots.capacity.worker import Health
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import status
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, QUICK, SEED, TEXT, Ear
+from tests.gateway.workers.health import until_health
 from worker.protocol import REGISTRATION_PATH, Registration
 
 SECRET = "a secret of both sides"
@@ -35,16 +36,6 @@ async def empty_gateway(**options: object) -> AsyncIterator[Gateway]:
     gateway = Gateway(load_settings(**{**QUICK, "worker_secret": SECRET, **options}))
     async with gateway.running():
         yield gateway
-
-
-async def until_health(worker: Worker, gateway: Gateway, health: Health) -> None:
-    changed = asyncio.Event()
-    gateway.pool.on_change.append(changed.set)
-    async with asyncio.timeout(60):
-        while worker.health is not health:
-            changed.clear()
-            await changed.wait()
-    gateway.pool.on_change.remove(changed.set)
 
 
 async def until_forgotten(gateway: Gateway) -> None:
