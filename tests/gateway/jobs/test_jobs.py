@@ -20,7 +20,7 @@ from tests.gateway.jobs.stage import (
 )
 from tests.gateway.processes import check_error
 from tests.gateway.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.clip.test_sample import latents_of
+from tests.gateway.streams.stage import latents_of
 from worker.protocol import ANY_VOICE, ErrorDetail
 
 

@@ -27,6 +27,11 @@ QUICK = {
 }
 
 
+def latents_of(text: str) -> bytes:
+    """Of all speech that says it."""
+    return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
+
+
 class Ear(Listener):
     """Keeps what it hears."""
 

@@ -12,19 +12,15 @@ from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens, TokenWriter
 from models import speech
 from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.stage import SEED, Ear, gateway_of, prefer_the_first, speak
-from worker.protocol import ANY_VOICE, INSTRUCTIONS, AdapterUse, Latents, ModelDescription, StartRequest
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import SEED, Ear, gateway_of, latents_of, prefer_the_first, speak
+from worker.protocol import ANY_VOICE, INSTRUCTIONS, AdapterUse, Latents, ModelDescription
 
 PATCH = 4 * 4 * 64
 SAYS_MUCH = "This paragraph is so long that whoever hears it knows the voice that speaks it well."
 TEXT = f"{SAYS_MUCH}\n\nTwo.\n\nThree."
 BOTH = (ANY_VOICE, "reference", "prompt")
 NOBODY = Conditioning()
-
-
-def latents_of(text: str) -> bytes:
-    return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
 
 
 def test_gateway_and_models_mean_the_same_feature() -> None:
