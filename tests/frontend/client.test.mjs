@@ -148,6 +148,39 @@ describe("VoxFleet over HTTP", () => {
     await assert.rejects(fleet.books.list(), { code: "foreign_answer" });
   });
 
+  test("a page is no audio", async () => {
+    const fleet = await stranger((response) => response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end("<html>"));
+    await assert.rejects(fleet.speak("Hi."), { status: 200, code: "foreign_answer" });
+  });
+
+  test("who is refused for now is told when to come back", async () => {
+    let when = "7";
+    const fleet = await stranger((response) => response.writeHead(429, { "retry-after": when }).end("{}"));
+    await assert.rejects(fleet.voices(), { status: 429, retryAfterSeconds: 7 });
+    when = "Wed, 21 Oct 2026 07:28:00 GMT";
+    await assert.rejects(fleet.voices(), { status: 429, retryAfterSeconds: null });
+  });
+
+  test("a key that no header can carry is refused as a wrong one, and not shown", async () => {
+    const { seen, fleet } = await service(200, { voices: [] });
+    const url = `http://127.0.0.1:${server.address().port}`;
+    for (const apiKey of ["canary\n", "canary\u6f22", () => "canary\0"]) {
+      const wrong = new VoxFleet({ url, apiKey });
+      const isRefusal = (error) => error instanceof ApiError && error.code === "invalid_api_key" && !error.message.includes("ary");
+      await assert.rejects(wrong.voices(), isRefusal);
+      assert.throws(() => wrong.stream("Hi."), isRefusal);
+    }
+    await fleet.voices();
+    assert.equal(seen.length, 1);
+  });
+
+  test("what is no address is refused at once", async () => {
+    await service(200, {});
+    for (const url of ["127.0.0.1:8006", "localhost:8006", "ws://127.0.0.1", "nonsense", [], ["http://a", "b"]]) {
+      assert.throws(() => new VoxFleet({ url }), { name: "TypeError", message: /^not the address of a gateway/ });
+    }
+  });
+
   test("an answer that is cut tells that the connection was lost", async () => {
     const fleet = await stranger((response) => {
       response.writeHead(200, { "content-length": 100 });

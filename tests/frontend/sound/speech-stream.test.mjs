@@ -39,13 +39,14 @@ describe("SpeechStream", () => {
   });
 
   test("ends exactly once, whatever still comes", () => {
-    const { socket, types } = session();
+    const { socket, events, types } = session();
     socket.open();
-    socket.say({ type: "error", error: { message: "no", code: "x" } });
+    socket.say({ type: "error", error: { message: "no", code: "x" }, retry_after_seconds: 3 });
     socket.say({ type: "done" });
     socket.say(new ArrayBuffer(2));
     socket.close(1011);
     assert.deepEqual(types(), ["failed"]);
+    assert.equal(events[0][1].retry_after_seconds, 3);
   });
 
   test("a lost connection is a failure that says so", () => {

@@ -8,11 +8,13 @@ const PAUSES_MS = [500, 2000];
 
 export class ApiError extends Error {
   /** @param {number} status HTTP status, 0 when no answer came */
-  constructor(status, { message, code = null, param = null }) {
+  constructor(status, { message, code = null, param = null, retry_after_seconds: retryAfterSeconds = null }) {
     super(message);
     this.status = status;
     this.code = code;
     this.param = param;
+    /** When to come back, where the service says so. */
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
@@ -64,14 +66,23 @@ export async function requestJson(path, options = {}) {
 function readSafely(response) {
   for (const name of ["json", "blob"]) {
     const read = response[name].bind(response);
-    response[name] = () => read().catch((error) => Promise.reject(unread(error, response)));
+    response[name] = () => (isPage(response) ? Promise.reject(foreign(response)) : read().catch((error) => Promise.reject(unread(error, response))));
   }
   return response;
 }
 
-function unread(error, { status }) {
+/** No gateway answers a client so. */
+function isPage(response) {
+  return response.headers.get("content-type")?.startsWith("text/html") ?? false;
+}
+
+function foreign({ status }) {
+  return new ApiError(status, { message: "The answer is not one of a gateway.", code: "foreign_answer" });
+}
+
+function unread(error, response) {
   if (error.name === "AbortError") return error;
-  if (error instanceof SyntaxError) return new ApiError(status, { message: "The answer is not one of a gateway.", code: "foreign_answer" });
+  if (error instanceof SyntaxError) return foreign(response);
   return new ApiError(0, { message: "The connection was lost before the whole answer came.", code: "connection_lost" });
 }
 
@@ -96,5 +107,7 @@ async function errorOf(response) {
   const code = GATEWAY_IS_AWAY.includes(response.status) ? "no_answer" : "http_error";
   const fallback = { message: `The gateway answered ${response.status}.`, code };
   const body = await response.json().catch(() => null); // an error page of a proxy is not JSON
-  return new ApiError(response.status, body?.error?.message ? body.error : fallback);
+  const retryAfter = Number(response.headers.get("retry-after") ?? NaN); // a date is none
+  const told = body?.error?.message ? body.error : fallback;
+  return new ApiError(response.status, { ...told, retry_after_seconds: Number.isFinite(retryAfter) ? retryAfter : null });
 }

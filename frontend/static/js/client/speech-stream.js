@@ -141,7 +141,7 @@ export class SpeechStream extends EventTarget {
     else if (message.type === "resume_token") this.#clip.seal(message);
     else if (message.type === "timestamps") this.#emit("timestamps", message);
     else if (message.type === "audio_done") this.#emit("audioDone", message);
-    else if (message.type === "error") this.#failed(message.error);
+    else if (message.type === "error") this.#failed({ ...message.error, retry_after_seconds: message.retry_after_seconds });
     else if (message.type === "cancelled") this.#finish("cancelled", message);
     else if (message.type === "done") this.#finish(this.#cancelling ? "cancelled" : "done", message);
   }

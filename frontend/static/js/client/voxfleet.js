@@ -15,10 +15,11 @@
  *
  *   for await (const piece of fleet.streamChat("What is new?")) show(piece);            // of a text model
  *
- * Whatever the service refuses is thrown as an ApiError {status, code, param, message}.
+ * Whatever the service refuses is thrown as an ApiError {status, code, param, message, retryAfterSeconds}.
  */
 import { Books } from "./books.js";
 import { ChatStream, wholeChat } from "./chat-stream.js";
+import { addressesOf, checkedKey, keyProtocol } from "./connection.js";
 import { ApiError, request, requestOnce } from "./http.js";
 import { LiveSession } from "./live-session.js";
 import { SpeechStream } from "./speech-stream.js";
@@ -43,18 +44,20 @@ export class VoxFleet {
    * @param {string | string[]} [options.url] of the gateway, or of several that share a resume secret; the page's own
    * @param {string | (() => string | null)} [options.apiKey] or what tells it, asked for each request
    * @param {(path: string) => Promise<Response> | undefined} [options.begun] GET requests that are under way already
+   * @throws {TypeError} for what is no address
    */
   constructor({ url = globalThis.location?.origin ?? "", apiKey = null, begun = () => undefined } = {}) {
-    this.#urls = [url].flat().map((each) => each.replace(/\/+$/, ""));
+    this.#urls = addressesOf(url);
     this.#begun = begun;
-    this.#apiKey = typeof apiKey === "function" ? apiKey : () => apiKey;
+    const tell = typeof apiKey === "function" ? apiKey : () => apiKey;
+    this.#apiKey = () => checkedKey(tell());
   }
 
   /**
    * A request to the first gateway with the key. @throws {ApiError}
    * @param {RequestInit & {json?: object, once?: boolean}} options `once`: of one that makes something
    */
-  request(path, { json, once = false, headers = {}, ...options } = {}) {
+  async request(path, { json, once = false, headers = {}, ...options } = {}) {
     const key = this.#apiKey();
     const sent = { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
     const begun = json === undefined && (options.method ?? "GET") === "GET" ? this.#begun(path) : undefined;
@@ -321,12 +324,6 @@ export class VoxFleet {
   async deleteSession(id) {
     await this.request(sessionPath(id), { method: "DELETE" });
   }
-}
-
-/** A key as a subprotocol, which must be a token of HTTP: one with a space, a slash or "=" is none, and is encoded. */
-function keyProtocol(key) {
-  if (/^[\w!#$%&'*+.^`|~-]+$/.test(key)) return `voxfleet.key.${key}`;
-  return `voxfleet.key64.${btoa(key).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
 /** The name in a header Content-Disposition (RFC 6266). @param {string | null} header */
