@@ -17,7 +17,6 @@ from worker.protocol import StartRequest
 TEXT = "Faults are planned for."
 SEED = 3
 PATCHES = len(frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
-CLIP = b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
 QUICK = {
     "frame_timeout_seconds": 0.3,
     "stall_timeout_seconds": 0.3,
@@ -27,9 +26,16 @@ QUICK = {
 }
 
 
+def pcm_of(text: str) -> bytes:
+    return b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
+
+
 def latents_of(text: str) -> bytes:
     """Of all speech that says it."""
     return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
+
+
+CLIP = pcm_of(TEXT)
 
 
 class Ear(Listener):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.forks import PATIENCE_SECONDS
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, queued, started_fleets
+from tests.gateway.protocols.wyoming.assistant import Assistant, assistant
 from tests.text_models import telling_model
 
 RATE = 24000
@@ -30,55 +27,6 @@ def fleet() -> Iterator[GatewayProcess]:
         )
         yield gateway
         assert "Traceback" not in "".join(gateway.log)
-
-
-def port_of(gateway: GatewayProcess) -> int:
-    return next(json.loads(line)["port"] for line in gateway.log if '"listening for Wyoming"' in line)
-
-
-class Assistant:
-    """One connection; what it heard."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self.writer = writer
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.pcm = b""
-
-    def say(self, kind: str, **data: Any) -> None:
-        body = json.dumps(data).encode() if data else b""
-        self.writer.write(json.dumps({"type": kind, "data_length": len(body)}).encode() + b"\n" + body)
-
-    async def receive(self) -> str | None:
-        """The type of the next event; None when the gateway has closed."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            line = await self._reader.readline()
-            if not line:
-                return None
-            head = json.loads(line)
-            data = await self._reader.readexactly(head.get("data_length", 0))
-            self.pcm += await self._reader.readexactly(head.get("payload_length", 0))
-        self.events.append((head["type"], json.loads(data) if data else {}))
-        return head["type"]
-
-    async def until(self, kind: str) -> dict[str, Any]:
-        while (received := await self.receive()) != kind:
-            assert received is not None, self.events
-        return self.events[-1][1]
-
-    def kinds(self) -> list[str]:
-        """Of all events, a row of chunks being one."""
-        kinds = [kind for kind, _ in self.events]
-        return [kind for place, kind in enumerate(kinds) if kinds[place - 1 : place] != [kind]]
-
-
-@asynccontextmanager
-async def assistant(gateway: GatewayProcess) -> AsyncIterator[Assistant]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(gateway))
-    try:
-        yield Assistant(reader, writer)
-    finally:
-        writer.close()
 
 
 async def seconds_of_text(fleet: GatewayProcess) -> float:

@@ -23,7 +23,7 @@ from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
-from tests.gateway.streams.clip.test_takes import SENTENCES, counted, take
+from tests.gateway.streams.clip.takes import SENTENCES, counted, take
 from tests.gateway.streams.stage import SEED, TEXT, Ear, gateway_of, prefer_the_first
 from worker.protocol import FLAWS, WATCHED, StartRequest
 

@@ -14,17 +14,13 @@ from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.stage import SEED, Ear, gateway_of, prefer_the_first
+from tests.gateway.streams.stage import SEED, Ear, gateway_of, pcm_of, prefer_the_first
 from tests.gateway.streams.stage import speak as speak_text
 from worker.protocol import StartRequest
 
 PARTS = ["One part is short.", "The next one is longer.", "The last."]
 TEXT = " ".join(PARTS)
 PART_CHARACTERS = 24
-
-
-def pcm_of(text: str) -> bytes:
-    return b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
 
 
 CLIP = b"".join(pcm_of(part) for part in PARTS)

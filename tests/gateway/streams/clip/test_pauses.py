@@ -19,11 +19,9 @@ from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.text import Lexicon
 from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.stage import Ear, gateway_of, prefer_the_first
-from worker.protocol import StartRequest
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import SEED, Ear, gateway_of, pcm_of, prefer_the_first
 
-SEED = 3
 RATE = 24_000
 SOURCE = (
     "<speak><break time='250ms'/>Faults are planned. <break time='1.5s'/>"
@@ -32,15 +30,11 @@ SOURCE = (
 TEXTS = ("Faults are planned.", "W three C goes on.")
 
 
-def spoken(text: str) -> bytes:
-    return b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
-
-
 def silence(seconds: float) -> bytes:
     return bytes(2 * round(seconds * RATE))
 
 
-WHOLE = silence(0.25) + spoken(TEXTS[0]) + silence(1.5) + spoken(TEXTS[1]) + silence(0.04)
+WHOLE = silence(0.25) + pcm_of(TEXTS[0]) + silence(1.5) + pcm_of(TEXTS[1]) + silence(0.04)
 
 
 async def speak(gateway: Gateway, ear: Ear, **fields: object) -> Outcome:
@@ -62,7 +56,7 @@ async def test_what_is_written_in_signs_alone_is_said() -> None:
     async with gateway_of(worker) as gateway:
         await speak(gateway, ear := Ear(), text="<speak><sub alias='plus'>+</sub></speak>")
     assert [start.text for start in worker.requests] == ["plus"]
-    assert ear.pcm == spoken("plus")
+    assert ear.pcm == pcm_of("plus")
 
 
 @pytest.mark.parametrize("patches", [0, 1, 3])
@@ -77,7 +71,7 @@ async def test_a_pause_is_heard_once_though_workers_die(patches: int) -> None:
 
 async def test_max_seconds_bounds_speech_and_no_pause() -> None:
     async with gateway_of(ScriptedWorker([Act()])) as gateway:
-        longest = len(spoken(TEXTS[0])) / 2 / RATE + len(spoken(TEXTS[1])) / 2 / RATE
+        longest = len(pcm_of(TEXTS[0])) / 2 / RATE + len(pcm_of(TEXTS[1])) / 2 / RATE
         outcome = await speak(gateway, ear := Ear(), max_seconds=round(longest + 0.05, 3))
     assert outcome.migrations == 0
     assert ear.pcm == WHOLE
@@ -87,7 +81,7 @@ async def test_max_seconds_bounds_speech_and_no_pause() -> None:
 async def test_a_speed_changes_no_pause(speed: float) -> None:
     async with gateway_of(ScriptedWorker([Act()])) as gateway:
         outcome = await speak(gateway, Ear(), speed=speed)
-        speech = (len(spoken(TEXTS[0])) + len(spoken(TEXTS[1]))) / 2 / RATE
+        speech = (len(pcm_of(TEXTS[0])) + len(pcm_of(TEXTS[1]))) / 2 / RATE
     assert outcome.audio_seconds == pytest.approx(speech / speed + 1.79, abs=0.02)
 
 
@@ -135,7 +129,7 @@ async def test_a_recorded_session_has_the_silence_and_the_words_beside_it(tmp_pa
     (built,) = build([utterance, *parts, audio])["utterances"]
     first, second = built["parts"]
     assert first["first_sample"] == RATE // 4
-    assert first["end_sample"] == RATE // 4 + len(spoken(TEXTS[0])) // 2
+    assert first["end_sample"] == RATE // 4 + len(pcm_of(TEXTS[0])) // 2
     assert second["first_sample"] == first["end_sample"] + 1.5 * RATE
     assert built["text"][second["start"] : second["end"]] == "W3C goes on."
 
@@ -165,7 +159,7 @@ async def test_a_rate_holds_for_its_part_alone(patches: int) -> None:
     async with gateway_of(faulty, sound) as gateway:
         prefer_the_first(gateway)
         outcome = await speak(gateway, ear := Ear(), text=RATED)
-    plain, fast = spoken("Faults are planned."), spoken("Speech goes on.")
+    plain, fast = pcm_of("Faults are planned."), pcm_of("Speech goes on.")
     assert ear.pcm.startswith(plain) and ear.pcm.endswith(silence(0.5) + plain)
     between = len(ear.pcm) - 2 * len(plain) - len(silence(0.5))
     assert between / len(fast) == pytest.approx(0.5, abs=0.01)

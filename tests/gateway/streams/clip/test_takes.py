@@ -5,25 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.streams.clip.progress import seed_of_take
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.listening import confidence_in
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.clip.takes import SENTENCES, counted, take
 from tests.gateway.streams.stage import SEED, TEXT, Ear, gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
-from worker.protocol import WATCHED, StartRequest
-
-SENTENCES = ["One sentence comes first.", "Another one follows it.", "The third one is the last."]
-
-
-def take(number: int, text: str = TEXT, part: int = 0) -> bytes:
-    """The audio of a take of a part."""
-    start = StartRequest(request_id="r", text=text, seed=seed_of_take(SEED, part, number))
-    return b"".join(frame.pcm for frame in frames_of(start))
+from worker.protocol import WATCHED
 
 
 def worker_of(*acts: Act, **options: object) -> ScriptedWorker:
@@ -34,13 +26,6 @@ async def speak(gateway: Gateway, ear: Ear, text: str = TEXT, whole: bool = True
     async with asyncio.timeout(60):
         request = TtsRequest(text=text, seed=SEED, normalize="off")
         return await Synthesis(gateway, request, "r1", ear, whole=whole).run()
-
-
-def counted(gateway: Gateway, name: str, label: str) -> dict[str, float]:
-    """The samples of a metric, by one of their labels."""
-    families = text_string_to_metric_families(gateway.metrics.render().decode())
-    samples = [sample for family in families for sample in family.samples if sample.name == name]
-    return {sample.labels[label]: sample.value for sample in samples}
 
 
 async def test_a_flawed_clip_is_spoken_again_with_a_seed_that_follows_from_its_own() -> None:
