@@ -235,7 +235,7 @@ describe("a recording in its row", () => {
   afterEach(() => delete globalThis.Audio);
 
   test("that could not be fetched, or played, is fetched anew", async (t) => {
-    const answers = [new Error("away"), { name: "broken" }, { name: "sound" }];
+    const answers = [new Error("away"), { name: "broken" }, { name: "broken" }, { name: "sound" }];
     t.mock.method(fleet, "sessionAudio", async () => {
       const answer = answers.shift();
       if (answer instanceof Error) throw answer;
@@ -243,16 +243,15 @@ describe("a recording in its row", () => {
     });
     await assert.rejects(player.toggle(one), { message: "away" });
     assert.equal(player.id, null);
-    t.mock.method(fleet, "session", async () => one);
     await assert.rejects(player.toggle(one), { name: "NotSupportedError" });
     await player.toggle(one);
     assert.deepEqual([player.id, player.playing, sound.src], ["s_1", true, "blob:sound"]);
   });
 
   test("that does not come says what the service says, not the browser", async (t) => {
-    t.mock.method(fleet, "sessionAudio", async () => ({ name: "broken" }));
-    t.mock.method(fleet, "session", async () => { throw new Error("there is no such session"); });
-    await assert.rejects(player.toggle(one), { message: "there is no such session" });
+    const answers = [() => ({ name: "broken" }), () => { throw new Error("the disk is full"); }];
+    t.mock.method(fleet, "sessionAudio", async () => answers.shift()());
+    await assert.rejects(player.toggle(one), { message: "the disk is full" });
     assert.equal(player.id, null);
   });
 

@@ -41,7 +41,7 @@ export class RowPlayer extends EventTarget {
     } catch (error) {
       if (error.name === "AbortError" || session.id !== this.id) return; // a pause came first, or another one
       this.stop();
-      if (error.name === "NotSupportedError") await fleet.session(session.id); // tells why it does not come
+      if (error.name === "NotSupportedError") await fleet.sessionAudio(session.id); // tells why it does not come
       throw error;
     }
   }

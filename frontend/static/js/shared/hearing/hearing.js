@@ -4,7 +4,8 @@
  *   const hearing = new Hearing((id) => fleet.voicePreview(id));
  *   hearing.attach(button, "ruth"); // an icon button that plays it, and stops it again
  */
-import { setIcon } from "../page/dom.js";
+import { h, setIcon } from "../page/dom.js";
+import { problemText } from "../notices/problems.js";
 import { SoundTurn } from "./tabs.js";
 
 export class Hearing {
@@ -15,6 +16,10 @@ export class Hearing {
   #id = null;
   #url = null;
   #asked = 0;
+  /** Why the last one is not heard, for who does not see its button. */
+  #why = h("span", { class: "visually-hidden", role: "alert" });
+  /** What its button tells otherwise. */
+  #title = "";
   #turn = new SoundTurn(() => this.stop());
 
   /** @param {(id: string) => Promise<Blob> | Blob} fetch the audio of a clip */
@@ -40,6 +45,7 @@ export class Hearing {
 
   stop() {
     this.#asked += 1;
+    this.#unsay();
     this.#turn.note(false);
     if (this.#button) setIcon(this.#button, "play");
     this.#button = this.#id = null;
@@ -67,13 +73,26 @@ export class Hearing {
       this.#audio.src = this.#url;
       await this.#audio.play();
       this.#turn.note(true);
-    } catch {
+    } catch (error) {
       if (asked !== this.#asked) return;
       const shown = this.#button;
       this.stop();
       setIcon(shown, "warning");
+      this.#tell(shown, problemText(error));
     } finally {
       button.removeAttribute("aria-busy");
     }
+  }
+
+  #tell(button, why) {
+    this.#title = button.title;
+    button.title = this.#why.textContent = why;
+    button.after(this.#why);
+  }
+
+  #unsay() {
+    if (!this.#why.isConnected) return;
+    this.#why.previousElementSibling.title = this.#title;
+    this.#why.remove();
   }
 }

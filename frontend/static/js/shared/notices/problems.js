@@ -24,8 +24,9 @@ const ACTIONS = {
 };
 const ACTION_OF = Object.fromEntries(Object.entries(ACTIONS).flatMap(([action, codes]) => codes.map((code) => [code, action])));
 
-/** @param {{message: string, code?: string | null, param?: string | null}} error */
-export function problemText({ message, code, param }) {
+/** @param {{message: string, code?: string | null, param?: string | null, name?: string}} error of the service, or of the browser */
+export function problemText({ message, code, param, name }) {
+  if (name === "NotSupportedError") return problemText({ message, code: "no_device" });
   const key = [`error.${code}.${param}`, `error.${code}`].find(has);
   return key ? t(key, { field: () => fieldName(param), reason: reasonOf(message, param) }) : sentence(message);
 }

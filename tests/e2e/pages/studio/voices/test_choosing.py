@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.e2e.browser import WatchedPage
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data
 
@@ -25,6 +26,22 @@ def test_a_card_with_more_to_say_does_not_lie_over_the_next_one(page: Page, reco
         links = page.locator(".voice-card .voice-agree")
         expect(links).to_have_count(5)
         assert links.evaluate_all(_OVER_THE_NEXT) == 0
+
+
+def test_a_voice_that_cannot_be_heard_says_why(watched: WatchedPage, fleet: Server) -> None:
+    page = watched.page
+    page.goto(fleet.url)
+    hear = page.get_by_role("button", name="Hear Default")
+    full = {"error": {"code": "queue_full", "message": "the queue is full", "param": None}}
+    page.route("**/preview", lambda route: route.fulfill(status=503, json=full), times=1)
+    hear.click()
+    told = page.locator("#voices [role=alert]")
+    expect(told).to_have_text("The queue is full. Try again in a moment.")
+    expect(hear).to_have_attribute("title", "The queue is full. Try again in a moment.")
+    watched.complaints.clear()  # the browser's, of the 503
+    hear.click()
+    expect(told).to_have_count(0)
+    expect(hear).not_to_have_attribute("title", "The queue is full. Try again in a moment.")
 
 
 MANY = 150
