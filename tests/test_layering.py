@@ -202,6 +202,17 @@ def test_no_modules_of_a_package_import_each_other_in_a_circle(package: str) -> 
     assert len(order) == len(files)
 
 
+def test_what_tests_share_is_in_no_test_module() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for folder in ("tests", "benchmarks", "scripts")
+        for path in sources(folder)
+        for line, module in imported_modules(path)
+        if within(module, "tests") and ".test_" in module
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("where", MAY_NOT_IMPORT)
 def test_light_rooms_name_no_heavy_import(where: str) -> None:
     files = sources(where)
