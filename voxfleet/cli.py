@@ -126,7 +126,10 @@ def bench(
     figures = json.dumps(result.summary(), indent=2)
     typer.echo(figures)
     if json_file is not None:
-        json_file.write_text(figures + "\n", encoding="utf-8")
+        try:
+            json_file.write_text(figures + "\n", encoding="utf-8")
+        except OSError as error:
+            fail(f"--json {json_file} cannot be written: {error.strerror}")
     if result.errors:
         raise typer.Exit(1)
 

@@ -36,6 +36,21 @@ def test_no_room_for_what_is_printed(command: tuple[str, ...]) -> None:
     assert result.stderr == "error: standard output cannot be written: No space left on device\n"
 
 
+def test_no_room_for_figures_is_told_of_their_file() -> None:
+    command = voxfleet("bench", "--url", "http://127.0.0.1:1", "-n", "1", "--json", "/dev/full")
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+    assert result.returncode == 1 and result.stdout.startswith("{")
+    assert result.stderr == "error: --json /dev/full cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(("argument", "typed"), [((b"\xff",), b""), ((), b"\xff\n")])
+def test_what_is_asked_in_another_encoding_is_refused(argument: tuple[bytes, ...], typed: bytes) -> None:
+    command = [*voxfleet("chat", "--url", "http://127.0.0.1:1"), *argument]
+    environment = {**os.environ, "LC_ALL": "C"}
+    result = subprocess.run(command, cwd=ROOT, env=environment, input=typed, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (2, b"error: the text is not UTF-8\n")
+
+
 @pytest.mark.parametrize("command", [("say", "-", "-o", "never.wav"), ("chat",)])
 def test_no_standard_input_to_read_from(command: tuple[str, ...]) -> None:
     result = subprocess.run(

@@ -34,7 +34,7 @@ def chat(
     try:
         with Client(url, api_key=api_key) as client:
             for line in _lines() if text is None else [text]:
-                messages.append({"role": "user", "content": line})
+                messages.append({"role": "user", "content": _checked(line)})
                 stream = client.stream_chat(messages, **given)
                 for piece in stream:
                     typer.echo(piece, nl=False)
@@ -44,6 +44,15 @@ def chat(
         fail(error, 2)
     except SpeechError as error:
         fail(error)
+
+
+def _checked(text: str) -> str:
+    """Raises ValueError for bytes in another encoding, which stand in it as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeError as error:
+        raise ValueError("the text is not UTF-8") from error
+    return text
 
 
 def _lines() -> Iterator[str]:

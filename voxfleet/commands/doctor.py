@@ -217,6 +217,8 @@ def render(findings: Iterable[Finding]) -> Table:
     """A table for the terminal."""
     styles = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
     table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
     for finding in findings:
         verdict = Text(finding.verdict, styles[finding.verdict])
         table.add_row(verdict, Text(finding.subject), Text(finding.detail))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 from pathlib import Path
 
@@ -98,3 +99,12 @@ def test_every_check_reports_exactly_once(tmp_path: Path) -> None:
     console.print(doctor.render(findings))
     text = console.export_text()
     assert all(finding.subject in text for finding in findings)
+
+
+def test_a_long_path_is_shown_whole() -> None:
+    path = "/" + "a-long-name-of-a-folder/" * 8
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(
+        doctor.render([doctor.Finding("Disk", Verdict.OK, f"free in {path}")])
+    )
+    assert path in "".join(printed.getvalue().split())
