@@ -86,6 +86,21 @@ def test_forced_colours_show_what_is_chosen(page: Page, fleet: Server) -> None:
     for chosen in (".voice-card:has(:checked)", ".segments label:has(:checked)", "a[aria-current]"):
         outline = page.locator(chosen).first.evaluate("it => getComputedStyle(it).outlineStyle")
         assert outline == "solid", chosen
+    page.goto(f"{fleet.url}/train")
+    notice = page.locator("#unavailable")
+    expect(notice).to_be_visible()
+    assert notice.evaluate("it => getComputedStyle(it).borderStyle") == "solid"
+
+
+def test_forced_colours_show_which_block_is_heard(page: Page, fleet: Server) -> None:
+    book = {"title": "Heard", "blocks": [{"text": "The fog lifted a little after six."}]}
+    made = httpx.post(f"{fleet.url}/api/books", json=book).json()
+    page.emulate_media(forced_colors="active")
+    page.goto(f"{fleet.url}/book/{made['id']}")
+    page.locator("#hear").click()
+    heard = page.locator(".block[data-now]")
+    expect(heard).to_be_visible(timeout=30_000)
+    assert heard.evaluate("it => getComputedStyle(it).outlineStyle") == "solid"
 
 
 def test_buttons_of_a_live_session_stand_side_by_side_on_the_narrowest_window(

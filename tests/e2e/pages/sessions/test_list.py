@@ -54,6 +54,8 @@ class TestList:
         page.fill("#search", "fox OLDER")
         expect(rows).to_have_count(1)
         expect(page.locator("#count")).to_have_text("1 found")
+        page.reload()
+        expect(page.locator("#search")).to_have_value("fox OLDER")
         page.fill("#search", "nothing like it")
         expect(page.locator("#blank")).to_have_text("No recording has these words.")
         page.fill("#search", "")

@@ -66,7 +66,13 @@ class Sessions {
 
   #searchSoon() {
     clearTimeout(this.#typing);
-    this.#typing = setTimeout(() => this.#load(), TYPING_MS);
+    this.#typing = setTimeout(() => this.#find(), TYPING_MS);
+  }
+
+  /** What is searched for stands in the address: it is there after a reload, and for who comes back from a recording. */
+  #find() {
+    history.replaceState(null, "", this.#words ? `?${new URLSearchParams({ q: this.#words })}` : location.pathname);
+    return this.#load();
   }
 
   /** The newest page and nothing else, or what `page` asks for; again in a while where one is being recorded. */
