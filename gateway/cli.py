@@ -28,6 +28,7 @@ from gateway.edge.connections.crowd import Crowd, raise_descriptor_limit
 from gateway.edge.connections.http import http_protocol
 from gateway.edge.connections.websocket import websocket_protocol
 from gateway.edge.unfinished import UnfinishedFilter
+from gateway.heaps import share_heaps
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
 from gateway.settings import GatewaySettings, each_problem, load_settings
@@ -217,6 +218,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
 def serve(settings: GatewaySettings) -> int:
     """Listen and serve until a signal; the exit status, see `run`."""
     configure_logging(settings.log_level)
+    share_heaps()
     logging.getLogger("uvicorn.error").addFilter(UnfinishedFilter())
     raise_descriptor_limit()
     try:

@@ -39,6 +39,7 @@ GATEWAY_ROOMS = (
         "files",
         "finishing",
         "yielding",
+        "heaps",
         "confined",
         "metrics",
         "edge",
