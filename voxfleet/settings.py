@@ -135,8 +135,21 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 def read_yaml(path: Path) -> Any:
     """What the file holds, an empty one `{}`. Raises SettingsError."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what is named twice in one place, of which the last alone would count."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        named: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"):
+            if key.value in named:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} again", problem_mark=key.start_mark)
+            named.add(key.value)
+        return node

@@ -65,6 +65,9 @@ def test_a_wrong_setting_is_refused_by_name(name: str, value: object) -> None:
         ("- serve", "expected sections"),
         ("server: {}", "unknown section 'server'"),
         ("serve: {port: 80", "is not YAML"),
+        ("gateway: {a: 1}\nserve: {}\ngateway: {b: 2}", "(?s)'gateway' again.*line 3"),
+        ("gateway: {title: 2020-13-45}", "is not YAML: month must be in"),
+        ("[" * 100_000, "is not YAML"),
         ("serve: {prot: 80}", "prot"),
         ("worker: {8006: x}", "section 'worker' has 8006, which names no setting"),
     ],
@@ -72,6 +75,11 @@ def test_a_wrong_setting_is_refused_by_name(name: str, value: object) -> None:
 def test_a_wrong_file_is_refused_with_its_fault(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load_settings(write(tmp_path, text))
+
+
+def test_what_is_merged_in_may_be_named_otherwise(tmp_path: Path) -> None:
+    text = "serve: &one {port: 80, host: a}\nworker: {<<: *one, port: 81}\ngateway: {<<: *one, port: 82}"
+    assert read_config(write(tmp_path, text))["gateway"] == {"port": 82, "host": "a"}
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
