@@ -6,6 +6,7 @@ llm/              what all text models share; qwen3/: a family of them
 transformer/      the transformer that all families are made of
 lora/             adapters of any family
 sentences.py      long text in parts that a model speaks well
+denoising.py      recordings without what is heard behind the speaker
 config_fields.py  configuration files of checkpoints, and what is refused in them
 bounds.py         which numbers a field may hold, which options there are
 download.py       checkpoints from a hub

@@ -216,7 +216,7 @@ def main() -> int:
         installer.install_torch(device)
         say("Installing the other packages")
         installer.locked("test.txt" if "test" in extras else "base.txt")
-        for extra in ("align", "otel", "ray"):
+        for extra in ("align", "denoise", "otel", "ray"):
             if extra in extras:
                 installer.locked(f"{extra}.txt")
         if not arguments.packages_only:

@@ -5,8 +5,8 @@
 
     locks/base.txt    what VoxFleet needs, for Linux and macOS, x86_64 and aarch64
     locks/test.txt    that and the extra `test`
-    locks/align.txt   what the extra `align` adds to the first; locks/otel.txt and locks/ray.txt
-                      the same of those
+    locks/align.txt   what the extra `align` adds to the first; locks/denoise.txt, locks/otel.txt and
+                      locks/ray.txt the same of those
     locks/torch.txt   PyTorch: the package index's builds, and the CPU builds of PyTorch's own index
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
@@ -34,7 +34,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
 INDEX_SECONDS = 10
 CUDA_NAMES = ("nvidia-", "cuda-", "triton")
 CLIENTS, OLDEST = ROOT / "tests" / "clients", ROOT / "tests" / "engine" / "oldest"
-LOCKED_EXTRAS = ("align", "otel", "ray")
+LOCKED_EXTRAS = ("align", "denoise", "otel", "ray")
 PRODUCT = ("-c", "constraints.txt", "pyproject.toml")
 PRODUCT_LOCKS = tuple(LOCKS / f"{name}.txt" for name in ("test", *LOCKED_EXTRAS, "cuda"))
 HEAD = "# Made by scripts/lock.py; docs/dependencies.md says when. Do not edit.\n"

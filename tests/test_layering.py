@@ -1,4 +1,5 @@
-"""Imports run one way: gateway -> worker.protocol and models.sentences, worker -> models -> engine.
+"""Imports run one way: gateway -> worker.protocol, worker -> models -> engine. Of the models the gateway has
+the ends of sentences and the taking out of noise.
 
 Gateway and worker write to sockets through `sockets`, and tell `telemetry` what they do. Inside the gateway
 each room imports only rooms that stand before it, and no modules of a package import each other in a circle.
@@ -26,7 +27,9 @@ ALLOWED = {
     "sockets": {"sockets"},
     "telemetry": {"telemetry"},
     "worker": {"worker", "models", "engine", "sockets", "telemetry"},
-    "gateway": {"gateway", "worker.protocol", "models.sentences", "sockets", "telemetry"},
+    "gateway": {
+        *("gateway", "worker.protocol", "models.sentences", "models.denoising", "sockets", "telemetry"),
+    },
     "voxfleet": set(PACKAGES),
 }
 GATEWAY_ROOMS = (
@@ -109,6 +112,7 @@ MAY_NOT_IMPORT = {
     "engine/errors.py": {"torch"},
     "models/speech.py": {"torch", "models.voxcpm"},
     "models/sentences.py": {"torch", "numpy", "models", "engine"},
+    "models/denoising.py": {"torch", "models", "engine"},
     "worker/protocol": {"torch", "numpy", "engine", "models", "fastapi"},
 }
 LIGHT_IMPORTS = {

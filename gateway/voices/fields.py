@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.requests import Instructions, Language, Name, TtsRequest
@@ -44,6 +52,8 @@ Description = Annotated[str, Field(max_length=500), AfterValidator(_many_lines)]
 Tag = Annotated[str, Field(max_length=32), AfterValidator(_one_line)]
 Transcript = Annotated[str, Field(max_length=2000), AfterValidator(_words)]
 Person = Annotated[str, Field(max_length=160), AfterValidator(_one_line)]
+Switch = Annotated[bool, BeforeValidator(lambda said: {"true": True, "false": False}.get(said, said))]
+"""As a form says it."""
 Statement = Annotated[str, Field(max_length=4000), AfterValidator(_words)]
 
 
@@ -115,6 +125,13 @@ class VoiceForm(VoiceChange):
     """The fields of an upload, beside its file."""
 
     name: VoiceName
+    denoise: Switch = False
+    """Whether the noise behind the speaker is taken out of the recording."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Nothing of what was done with the recording."""
+        return {name: value for name, value in super().columns.items() if name != "denoise"}
 
 
 class TrialForm(VoiceForm):
@@ -130,6 +147,12 @@ class TrialForm(VoiceForm):
         return {"name": self.name, "parameters": {}} | {
             name: value for name, value in super().columns.items() if name != "sentence_language"
         }
+
+
+class CheckForm(BaseModel):
+    """The fields of a recording that is examined alone."""
+
+    denoise: Switch = False
 
 
 class ConsentForm(BaseModel):
@@ -164,6 +187,11 @@ def told(fields: dict[str, str]) -> dict[str, Any]:
     if "parameters" in values:
         values["parameters"] = json_object(values["parameters"], "parameters")
     return values
+
+
+def read_check_form(fields: dict[str, str]) -> CheckForm:
+    """What is said beside a recording that is examined alone. Raises ApiError."""
+    return validated(CheckForm, told(fields))
 
 
 def read_change(values: Any) -> VoiceChange:

@@ -28,6 +28,7 @@ from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.voices.recorded_consents import RecordedConsents
 from gateway.voices.recordings.checks import Check, Checked, check, examine
 from gateway.voices.recordings.decoding import Decoder, Recording
+from gateway.voices.recordings.noise import without_noise
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.uploads import Uploads
@@ -147,7 +148,7 @@ class Voices:
 
     async def _read(self, file: int, form: VoiceForm, owner: str) -> tuple[Voice, bytes, list[Check]]:
         """A row of no table yet, its audio as it is kept, and remarks. Raises ApiError: 422, 503."""
-        recording = await self._decoder.decode(file)
+        recording = await self._recording(file, form.denoise)
         checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
         voice = Voice(
             owner=owner,
@@ -159,10 +160,14 @@ class Voices:
         )
         return voice, audio, checked.checks
 
-    async def examine(self, file: int) -> Checked:
+    async def examine(self, file: int, denoise: bool = False) -> Checked:
         """What is heard in an open audio file, of which nothing is kept. Raises ApiError: 422, 503."""
+        return await asyncio.to_thread(examine, await self._recording(file, denoise))
+
+    async def _recording(self, file: int, denoise: bool) -> Recording:
+        """What is in an open audio file, without noise if that is wanted. Raises ApiError: 422, 503."""
         recording = await self._decoder.decode(file)
-        return await asyncio.to_thread(examine, recording)
+        return await without_noise(recording) if denoise else recording
 
     async def record_consent(
         self, file: int, form: ConsentForm, owner: str, asked: Asked = NOT_ASKED

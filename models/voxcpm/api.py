@@ -26,6 +26,7 @@ import numpy as np
 from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
+from models import denoising
 from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
@@ -186,6 +187,7 @@ class VoxCPM:
         reference_audio: Audio | None = None,
         prompt_audio: Audio | None = None,
         prompt_text: str | None = None,
+        denoise: bool = False,
         seed: int | None = None,
         cfg_value: float | None = None,
         inference_timesteps: int | None = None,
@@ -198,9 +200,9 @@ class VoxCPM:
         voice: a name of `info.voices`. lora: name of a loaded adapter, "" for none; None is the one called
         "default", where that is loaded and enabled. instructions: how to speak, "a warm elderly voice", where
         the model has that feature. reference_audio: speak with this voice. prompt_audio and prompt_text:
-        continue this recording. Recordings that were given lately are not encoded again. seed: same seed,
-        same audio; random when not given. None elsewhere means the model's default. Raises
-        engine.errors.RequestError naming the field.
+        continue this recording. denoise: take out what is heard behind the speakers of recordings. Those that
+        were given lately are not encoded again. seed: same seed, same audio; random when not given. None
+        elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
         """
         if not has_words(text):
             raise RequestError("text has no words", param="text")
@@ -213,8 +215,8 @@ class VoxCPM:
             adapter=self._adapter(lora),
             instructions=instructions,
             prompt_text=prompt_text,
-            prompt_latents=self._encode(prompt_audio, "prompt"),
-            reference_latents=self._encode(reference_audio, "reference"),
+            prompt_latents=self._encode(prompt_audio, "prompt", denoise),
+            reference_latents=self._encode(reference_audio, "reference", denoise),
             cfg_value=cfg_value,
             inference_timesteps=inference_timesteps,
             temperature=temperature,
@@ -270,10 +272,17 @@ class VoxCPM:
             return DEFAULT_ADAPTER if self._engine.adapters.usable(DEFAULT_ADAPTER) else None
         return lora or None
 
-    def _encode(self, audio: Audio | None, role: AudioRole) -> np.ndarray | None:
+    def _encode(self, audio: Audio | None, role: AudioRole, denoise: bool) -> np.ndarray | None:
         if audio is None:
             return None
+        if denoise and not denoising.is_available():
+            raise RequestError("the extra `denoise` is not installed", param="denoise")
         samples, sample_rate = audio if isinstance(audio, tuple) else read_audio(Path(audio))
         digest = hashlib.sha256(np.ascontiguousarray(samples)).digest()
-        content = (digest, samples.dtype.str, samples.shape, sample_rate, role)
-        return self._recordings.get(content, lambda: self._engine.encode_audio(samples, sample_rate, role))
+        content = (digest, samples.dtype.str, samples.shape, sample_rate, role, denoise)
+
+        def encoded() -> np.ndarray:
+            heard = denoising.denoised(samples, sample_rate) if denoise else samples
+            return self._engine.encode_audio(heard, sample_rate, role)
+
+        return self._recordings.get(content, encoded)

@@ -227,8 +227,9 @@ describe("VoxFleet over HTTP", () => {
 
   test("a new voice goes out as a form", async () => {
     const { seen, fleet } = await service(201, { id: "v" });
-    await fleet.createVoice({ audio: new Blob(["RIFF"]), name: "Ada", tags: ["warm", "low"], parameters: { cfg_value: 3 } });
-    for (const part of ['name="audio"; filename="recording.wav"', 'name="name"\r\n\r\nAda', "warm,low", '{"cfg_value":3}']) {
+    const voice = { name: "Ada", tags: ["warm", "low"], parameters: { cfg_value: 3 }, denoise: true };
+    await fleet.createVoice({ audio: new Blob(["RIFF"]), ...voice });
+    for (const part of ['name="denoise"\r\n\r\ntrue', 'name="audio"; filename="recording.wav"', 'name="name"\r\n\r\nAda', "warm,low", '{"cfg_value":3}']) {
       assert.ok(seen[0].body.includes(part), part);
     }
     assert.ok(!seen[0].body.includes("transcript"));

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import soundfile
+import soxr
 
+ROOT = Path(__file__).parents[2]
 RATE = 24_000
 _CODECS: dict[str, tuple[str, str, int]] = {
     "flac": ("flac", "flac", 0),
@@ -30,6 +33,14 @@ def speech(seconds: float, rate: int = RATE, level: float = 0.3, pitch: float = 
     time = np.arange(int(seconds * rate)) / rate
     buzz = sum(np.sin(2 * np.pi * pitch * harmonic * time) / harmonic for harmonic in range(1, 9))
     return level * buzz / 2 * ((time % 0.3) < 0.2)
+
+
+def noisy_speech(decibels: float = 10.0) -> np.ndarray:
+    """float32 [n] at RATE: six seconds of the bundled voice, so far above white noise."""
+    samples, rate = soundfile.read(ROOT / "models" / "voxcpm" / "bundled" / "voices" / "default.flac")
+    samples = soxr.resample(samples[: 6 * rate], rate, RATE)
+    noise = np.random.default_rng(0).standard_normal(len(samples))
+    return samples + noise * np.sqrt(np.mean(samples**2)) * 10 ** (-decibels / 20)
 
 
 def wav(samples: np.ndarray, rate: int = RATE) -> bytes:

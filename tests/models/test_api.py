@@ -14,6 +14,7 @@ import pytest
 import soundfile
 
 from engine.errors import EngineError, RequestError
+from models import denoising
 from models.speech import AudioRole
 from models.voxcpm import VoxCPM
 from models.voxcpm.engine import VoxCPMEngine
@@ -185,6 +186,28 @@ def test_cancelling_a_long_text_starts_no_further_part(reader: VoxCPM) -> None:
     first_part = len(list(reader.generate(PARTS[0], seed=5).outputs()))
     assert 1 + len(list(outputs)) <= first_part
     assert stream.finish_reason == "cancelled"
+
+
+def test_noise_is_taken_out_of_recordings_where_that_is_wanted(
+    voice: VoxCPM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[np.ndarray] = []
+    encode = VoxCPMEngine.encode_audio
+
+    def listen(engine: VoxCPMEngine, samples: np.ndarray, rate: int, role: AudioRole) -> np.ndarray:
+        heard.append(samples)
+        return encode(engine, samples, rate, role)
+
+    monkeypatch.setattr(VoxCPMEngine, "encode_audio", listen)
+    noise = 0.1 * np.random.default_rng(0).standard_normal(8000).astype(np.float32)
+    for denoise in (False, True, False, True):
+        voice.generate("hello", reference_audio=(noise, 16000), denoise=denoise).cancel()
+    before, after = (float(np.abs(samples).mean()) for samples in heard)
+    assert after < 0.2 * before
+    monkeypatch.setattr(denoising, "is_available", lambda: False)
+    with pytest.raises(RequestError, match="extra `denoise`") as refused:
+        voice.generate("hello", reference_audio=(noise, 16000), denoise=True)
+    assert refused.value.param == "denoise"
 
 
 def test_a_recording_that_was_given_lately_is_not_encoded_again(

@@ -130,7 +130,10 @@ def test_the_lock_files_hold_every_dependency_in_the_version_of_the_constraints(
         held |= locked(file)
     base = locked("base.txt") | locked("torch.txt")
     extras = project["optional-dependencies"]
-    needs = [(project["dependencies"], base), *((extras[name], held) for name in ("test", "align", "otel"))]
+    needs = [
+        (project["dependencies"], base),
+        *((extras[name], held) for name in ("test", "align", "denoise", "otel")),
+    ]
     for needed, file in needs:
         names = {re.match(r"[A-Za-z0-9_-]+", line)[0].lower().replace("_", "-") for line in needed}
         assert not names - set(file), "not locked"

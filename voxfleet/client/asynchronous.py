@@ -151,29 +151,36 @@ class AsyncClient:
         *,
         tags: Sequence[str] = (),
         parameters: Mapping[str, Any] | None = None,
+        denoise: bool = False,
         **fields: str,
     ) -> dict[str, Any]:
         """A new voice, with the "checks" of its audio: a file's bytes, or where it is.
 
-        `fields`: language, description, transcript, consent_by, consent_statement. Without the two of
-        consent it can't be used.
+        denoise: take out what is heard behind the speaker. `fields`: language, description, transcript,
+        consent_by, consent_statement. Without the two of consent it can't be used.
         """
         form = {"name": name, **fields}
         if tags:
             form["tags"] = ",".join(tags)
         if parameters:
             form["parameters"] = json.dumps(parameters)
+        if denoise:
+            form["denoise"] = "true"
         files = await audio_file(audio)
         return (await self._call("POST", "/api/voices", once=True, data=form, files=files)).json()
 
-    async def check_recording(self, audio: Audio) -> dict[str, Any]:
+    async def check_recording(self, audio: Audio, *, denoise: bool = False) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where: "usable", "checks". Nothing is kept."""
-        return (await self._call("POST", "/api/voices/checks", files=await audio_file(audio))).json()
+        form = {"denoise": "true"} if denoise else {}
+        return (
+            await self._call("POST", "/api/voices/checks", data=form, files=await audio_file(audio))
+        ).json()
 
     async def try_voice(self, audio: Audio, **fields: str) -> bytes:
         """A sentence with the voice of a recording, as a wav file; nothing is kept.
 
-        `fields`: those of `create_voice`, and sentence_language. The consent is needed here too.
+        `fields`: those of `create_voice`, `denoise="true"`, and sentence_language. The consent is needed here
+        too.
         """
         files = await audio_file(audio)
         return (await self._call("POST", "/api/voices/trial", data=fields, files=files)).content

@@ -82,9 +82,9 @@ def say_each(
 ) -> Iterator[tuple[Path, Spoken]]:
     """Speaks each text into its file, whose suffix names the format (wav, flac, ogg, mp3).
 
-    `options` go to `VoxCPM.generate`: voice, instructions, reference_audio, prompt_audio, prompt_text, seed,
-    cfg_value, inference_timesteps, temperature; except `normalize` (auto, on, off): whether figures are put
-    into words. adapter: folder of one. Raises one of FAILURES.
+    `options` go to `VoxCPM.generate`: voice, instructions, reference_audio, prompt_audio, prompt_text,
+    denoise, seed, cfg_value, inference_timesteps, temperature; except `normalize` (auto, on, off): whether
+    figures are put into words. adapter: folder of one. Raises one of FAILURES.
     """
     for _, output in clips:
         check_output(output)

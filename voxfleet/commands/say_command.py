@@ -34,6 +34,13 @@ def say(
     ] = None,
     prompt_audio: Annotated[Path | None, typer.Option(exists=True, help="Recording to continue.")] = None,
     prompt_text: Annotated[str | None, typer.Option(help="What the recording to continue says.")] = None,
+    denoise: Annotated[
+        bool,
+        typer.Option(
+            "--denoise",
+            help="Take out the noise behind speakers; needs the extra `denoise`.",
+        ),
+    ] = False,
     adapter: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="Folder of an adapter to speak with.")
     ] = None,
@@ -65,6 +72,7 @@ def say(
         "reference_audio": reference,
         "prompt_audio": prompt_audio,
         "prompt_text": prompt_text,
+        "denoise": denoise,
         "adapter": adapter,
         "model": model,
         "device": device.value,

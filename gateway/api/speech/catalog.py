@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from gateway.audio.formats import AUDIO_FORMATS
 from gateway.service import GatewayDep
 from gateway.slots.capacity.worker import Worker
+from models import denoising
 
 router = APIRouter()
 
@@ -35,6 +36,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "formats": list(AUDIO_FORMATS),
         "pages": gateway.operations.pages.enabled(),
         "training": settings.trains,
+        "denoises": denoising.is_available(),
         "record_sessions": settings.record_sessions,
         "playback_stats": True,
         "admin_token_required": True,

@@ -33,7 +33,7 @@ from gateway.voices.catalog import (
     is_built_in,
     is_of,
 )
-from gateway.voices.fields import VoiceChange, VoiceForm, read_form, read_trial_form
+from gateway.voices.fields import VoiceChange, VoiceForm, read_check_form, read_form, read_trial_form
 from gateway.voices.recordings.checks import Check
 from gateway.voices.registry import unknown_voice
 
@@ -73,8 +73,8 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
 @router.post("/api/voices/checks", dependencies=[mutation])
 async def check_recording(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """What is heard in the file `audio` of multipart/form-data, and what is wrong where. Nothing is kept."""
-    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, _, _):
-        checked = await gateway.voices.examine(file)
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, _):
+        checked = await gateway.voices.examine(file, read_check_form(fields).denoise)
     return {
         "usable": checked.refusal is None,
         "audio_seconds": round(checked.recording.seconds, 3),
@@ -109,7 +109,7 @@ async def add_voice(
         return voice
 
     voice = await made_once(gateway.database, Voice, asked, make)
-    return voice, (await gateway.voices.examine(file)).checks if checks is None else checks
+    return voice, (await gateway.voices.examine(file, form.denoise)).checks if checks is None else checks
 
 
 @router.get("/api/voices/{id}")

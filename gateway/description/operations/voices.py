@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.description.operation import Given, Operation, Tag
-from gateway.voices.fields import TrialForm, VoiceForm
+from gateway.voices.fields import CheckForm, TrialForm, VoiceForm
 
 _ID = {"id": Given("voice")}
 _CONSENT = {"consent_by": "Ruth Example", "consent_statement": "I agree that this voice is used."}
@@ -21,7 +21,12 @@ TAG = Tag(
             parameters={"language": "en"},
         ),
         Operation(
-            "POST", "/api/voices/checks", "Check a recording", file="audio", upload="audio/wav", fields=None
+            "POST",
+            "/api/voices/checks",
+            "Check a recording",
+            file="audio",
+            upload="audio/wav",
+            fields=CheckForm,
         ),
         Operation(
             "POST",

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from gateway.database import Voice
+from gateway.errors import ApiError
 from gateway.voices import consent
-from tests.gateway.audio_files import RATE, encoded, speech, wav
+from gateway.voices.recordings import noise
+from gateway.voices.recordings.decoding import Recording
+from tests.gateway.audio_files import RATE, encoded, noisy_speech, speech, wav
 from tests.gateway.owners import API_KEYS, KEYS, client, owner
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
@@ -110,6 +113,31 @@ def send(http: httpx.Client, path: str, audio: bytes = AUDIO, **fields: str) -> 
 def kept_audio(data_dir: Path) -> set[Path]:
     """Files of recordings; latents of voices that were deleted a moment ago may still be on their way."""
     return {path for path in (data_dir / "voices").rglob("*") if path.is_file() and path.suffix != ".latents"}
+
+
+def test_noise_is_taken_out_of_a_recording_where_that_is_wanted(ann: httpx.Client) -> None:
+    recording = wav(noisy_speech())
+    assert ann.get("/api/config").json()["denoises"]
+    heard = {}
+    for denoise in ("false", "true"):
+        judged = send(ann, "/api/voices/checks", recording, denoise=denoise).json()
+        voice = create(ann, denoise, recording, denoise=denoise, **CONSENT)
+        assert judged["checks"] == voice["checks"]
+        kept = ann.get(f"/api/voices/{voice['id']}/preview").content
+        heard[denoise] = ("noise" in {check["code"] for check in voice["checks"]}, len(kept), kept)
+        assert send(ann, "/api/voices/trial", recording, denoise=denoise, **CONSENT).status_code == 200
+    (heard_noise, size, kept), (heard_none, clean_size, clean) = heard["false"], heard["true"]
+    assert heard_noise and not heard_none and clean != kept and clean_size <= size
+    error = check_error(upload(ann, "x", recording, denoise="perhaps"), 422)
+    assert error["param"] == "denoise"
+
+
+async def test_where_nothing_takes_noise_out_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "is_available", lambda: False)
+    with pytest.raises(ApiError) as refused:
+        await noise.without_noise(Recording(np.zeros(8000, np.int16), 8000))
+    problem = refused.value
+    assert (problem.status_code, problem.code, problem.param) == (422, "denoise_unsupported", "denoise")
 
 
 def test_a_recording_is_judged_without_a_voice(ann: httpx.Client, data_dir: Path) -> None:

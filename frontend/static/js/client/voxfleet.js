@@ -29,7 +29,7 @@ export { ApiError, ChatStream, LiveSession, SpeechStream };
 
 const SUBPROTOCOL = "voxfleet";
 /** Fields of a new voice that go into the form as they are. */
-const VOICE_FIELDS = ["name", "language", "description", "transcript", "consent_by", "consent_statement"];
+const VOICE_FIELDS = ["name", "language", "description", "transcript", "denoise", "consent_by", "consent_statement"];
 
 export class VoxFleet {
   /** Texts in blocks, with takes of each. */
@@ -161,8 +161,8 @@ export class VoxFleet {
    * What is heard in a recording, and what is wrong where. Nothing is kept of it.
    * @returns {Promise<{usable: boolean, audio_seconds: number, sound_seconds: number, loudness_lufs: number, checks: object[]}>}
    */
-  checkRecording(audio, { signal } = {}) {
-    return this.#json("/api/voices/checks", { method: "POST", body: voiceForm({ audio }), signal });
+  checkRecording(audio, { denoise = false, signal } = {}) {
+    return this.#json("/api/voices/checks", { method: "POST", body: voiceForm({ audio, denoise }), signal });
   }
 
   /**

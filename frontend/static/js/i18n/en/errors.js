@@ -163,6 +163,7 @@ export default {
   "error.adapter_without_consent": "Nobody has agreed to the use of this adapter yet.",
   "error.adapter_of_another_model": "This adapter is for another model than the one that is served.",
   "error.adapter_disabled": "This adapter is switched off.",
+  "error.denoise_unsupported": "Nothing here takes noise out of recordings. Its operator can install it.",
   "error.adapters_unsupported": "No worker here takes adapters.",
   "error.instructions_unsupported": "No model here that may speak this can be told how.",
   "error.adapters_unavailable": "Adapters cannot be reached at the moment.",

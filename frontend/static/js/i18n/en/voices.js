@@ -37,6 +37,7 @@ export default {
   "voice.description": "Description",
   "voice.transcript": "What is said in the recording",
   "voice.transcriptHint": "Word for word, it makes the voice closer. Leave it empty when you are not sure.",
+  "voice.denoise": "Take out the noise behind the speaker",
   "voice.parameters": "Speak with the settings that are chosen now",
   "voice.consent": "Consent",
   "voice.agree": "I agree to this.",

@@ -160,6 +160,7 @@ export default {
   "error.adapter_without_consent": "尚无人同意使用此适配器。",
   "error.adapter_of_another_model": "此适配器不适用于当前提供的模型。",
   "error.adapter_disabled": "此适配器已停用。",
+  "error.denoise_unsupported": "此服务不能为录音降噪；运营者可以安装该功能。",
   "error.adapters_unsupported": "没有工作节点支持适配器。",
   "error.instructions_unsupported": "这里可以朗读的模型都不支持说明说话方式。",
   "error.adapters_unavailable": "暂时无法读取适配器。",

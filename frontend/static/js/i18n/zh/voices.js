@@ -37,6 +37,7 @@ export default {
   "voice.description": "描述",
   "voice.transcript": "录音中的原话",
   "voice.transcriptHint": "逐字填写会让音色更接近。不确定时请留空。",
+  "voice.denoise": "去除说话人背后的噪声",
   "voice.parameters": "使用当前选择的设置朗读",
   "voice.consent": "同意",
   "voice.agree": "我同意以上内容。",

@@ -19,6 +19,7 @@ export class VoiceDesk extends EventTarget {
   );
   #sheet = null;
   #trains = false;
+  #denoises = false;
 
   /**
    * @param {import("../choosing/voice-picker.js").VoicePicker} picker
@@ -41,9 +42,13 @@ export class VoiceDesk extends EventTarget {
     if (voice) this.#open().edit(voice, this.#parameters(), { agree: true });
   }
 
-  /** @param {{pages?: string[], training?: boolean}} config of GET /api/config: voices can be switched off, and may be trained */
-  offer({ pages, training = false }) {
+  /**
+   * @param {{pages?: string[], training?: boolean, denoises?: boolean}} config of GET /api/config: voices can be switched
+   * off, and may be trained; noise may be taken out of recordings
+   */
+  offer({ pages, training = false, denoises = false }) {
     this.#trains = training;
+    this.#denoises = denoises;
     const open = Array.isArray(pages) && pages.includes("voices");
     this.#button.hidden = !open;
     this.#picker.editable = open;
@@ -60,6 +65,7 @@ export class VoiceDesk extends EventTarget {
       on("missed", () => this.dispatchEvent(new CustomEvent("renew", { detail: this.#picker.value })));
     }
     this.#sheet.trains = this.#trains;
+    this.#sheet.denoises = this.#denoises;
     return this.#sheet;
   }
 

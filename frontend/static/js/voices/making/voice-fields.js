@@ -18,6 +18,7 @@ export class VoiceFields {
     consent_by: h("input", { id: "consent-by", type: "text", maxlength: 160, autocomplete: "name" }),
     consent: h("input", { id: "consent", type: "checkbox" }),
     withdraw: h("input", { id: "consent-withdraw", type: "checkbox" }),
+    denoise: h("input", { id: "voice-denoise", type: "checkbox" }),
     parameters: h("input", { id: "voice-parameters", type: "checkbox" }),
   };
   #statement = h("p", { class: "consent-statement", id: "consent-statement" });
@@ -28,8 +29,9 @@ export class VoiceFields {
   #filled = {};
 
   constructor() {
-    const { consent, consent_by: by, parameters } = this.#inputs;
+    const { consent, consent_by: by, denoise, parameters } = this.#inputs;
     for (const input of Object.values(this.#inputs)) input.addEventListener("input", () => input.removeAttribute("aria-invalid"));
+    this.#denoiseRow = h("label", { class: "check", hidden: true }, denoise, h("span", { "data-i18n": "voice.denoise" }));
     this.#parametersRow = h("label", { class: "check" }, parameters, h("span", { "data-i18n": "voice.parameters" }));
     this.#consentParts = [
       h("label", { class: "check" }, consent, h("span", { "data-i18n": "voice.agree" })),
@@ -46,11 +48,13 @@ export class VoiceFields {
       h("div", { class: "field-pair" }, stacked("voice.language", this.#inputs.language), stacked("voice.tags", this.#inputs.tags)),
       stacked("voice.description", this.#inputs.description),
       stacked("voice.transcript", this.#inputs.transcript, "voice.transcriptHint"),
+      this.#denoiseRow,
       this.#parametersRow,
       h("fieldset", { class: "consent" }, h("legend", { "data-i18n": "voice.consent" }), this.#statement, this.#givenPart, this.#consentParts),
     );
   }
 
+  #denoiseRow;
   #parametersRow;
   #consentParts;
   #givenPart;
@@ -59,13 +63,18 @@ export class VoiceFields {
   fill({ name = "", language = "", tags = [], description = "", transcript = "", parameters = {} }) {
     const values = { name, language, tags: tags.join(", "), description, transcript };
     for (const [field, value] of Object.entries(values)) this.#inputs[field].value = value ?? "";
-    for (const box of ["consent", "withdraw", "parameters"]) this.#inputs[box].checked = false;
+    for (const box of ["consent", "withdraw", "denoise", "parameters"]) this.#inputs[box].checked = false;
     this.#inputs.consent_by.value = "";
     this.#suggested = "";
     this.#parameters = parameters;
     this.#parametersRow.hidden = Object.keys(parameters).length === 0;
     this.#filled = this.#told;
     this.point(null);
+  }
+
+  /** Whether noise can be taken out of the recording. @param {boolean} can */
+  set denoises(can) {
+    this.#denoiseRow.hidden = !can;
   }
 
   /** @param {string} statement to agree to @param {{by: string, at: string} | null} given the consent that is there */
@@ -92,7 +101,7 @@ export class VoiceFields {
 
   /** Whether there is something in them that a new voice does not begin with. */
   get written() {
-    const { parameters, consent, withdraw, transcript, ...texts } = this.#inputs;
+    const { denoise, parameters, consent, withdraw, transcript, ...texts } = this.#inputs;
     const written = Object.values(texts).some(({ value }) => value.trim() !== "");
     return written || consent.checked || transcript.value !== this.#suggested;
   }
@@ -125,6 +134,7 @@ export class VoiceFields {
       description: text("description"),
       transcript: text("transcript"),
       tags: text("tags").split(/[,，]/).map((tag) => tag.trim()).filter(Boolean),
+      ...(this.#inputs.denoise.checked ? { denoise: true } : {}),
       ...(this.#inputs.parameters.checked ? { parameters: this.#parameters } : {}),
       ...(agreed ? { consent_by: text("consent_by"), consent_statement: this.#statement.textContent } : {}),
     };

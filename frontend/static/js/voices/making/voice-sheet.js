@@ -74,6 +74,8 @@ export class VoiceSheet extends EventTarget {
 
   /** Whether voices are trained here, too. */
   trains = false;
+  /** Whether noise can be taken out of recordings. */
+  denoises = false;
 
   /** For a new voice. @param {object} parameters what the page's sliders say, to be the voice's own if wanted */
   create(parameters) {
@@ -121,6 +123,7 @@ export class VoiceSheet extends EventTarget {
     this.#source.element.hidden = this.#trial.element.hidden = voice !== null;
     this.#dialog.classList.toggle("narrow", voice !== null);
     this.#training.hidden = voice !== null || !this.trains;
+    this.#fields.denoises = voice === null && this.denoises;
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");
     setMessage(this.#save, voice ? "voice.save" : "voice.make");
     this.#delete.hidden = voice === null;

@@ -14,6 +14,7 @@ from tests.e2e.pages.studio.stage import expect_player, expect_state, figure
 from tests.e2e.pages.studio.voices.sheet import held, make_from_file, names, open_sheet
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
+from tests.gateway.audio_files import noisy_speech, wav
 
 TELL_LATE = """() => {
   const play = HTMLMediaElement.prototype.play;
@@ -252,6 +253,25 @@ def test_of_another_s_voice_a_sentence_is_heard(browser: Browser, recording: Pat
             assert answered.value.headers["x-audio-provenance"]
             expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
             assert watched.complaints == []
+
+
+def test_noise_is_taken_out_of_a_recording_where_that_is_wanted(
+    browser: Browser, fleet: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "noisy.wav").write_bytes(wav(noisy_speech()))
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        open_sheet(page, fleet)
+        page.set_input_files("#voice-file", tmp_path / "noisy.wav")
+        expect(page.locator(".drop .take .checks")).to_contain_text("noise or music")
+        page.fill("#voice-name", "Quiet")
+        page.check("#consent")
+        page.fill("#consent-by", "Ann Example")
+        page.get_by_label("Take out the noise behind the speaker").check()
+        page.click("#voice-save")
+        expect(page.locator(".voice-result .checks")).to_contain_text("It is short")
+        expect(page.locator(".voice-result .checks")).not_to_contain_text("noise or music")
+        assert watched.complaints == []
 
 
 def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp_path: Path) -> None:
