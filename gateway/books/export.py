@@ -43,6 +43,18 @@ class Spoken:
         return self.speech_seconds + self.block.pause_ms / 1000
 
 
+def places_without_audio(spoken: Sequence[Spoken]) -> list[int]:
+    """Of the takes whose file is not there, or not whole, as in a copy that lacks it. Blocks."""
+    return [place for place, each in enumerate(spoken, 1) if each.take is not None and not _is_whole(each)]
+
+
+def _is_whole(spoken: Spoken) -> bool:
+    try:
+        return spoken.files.audio.stat().st_size >= spoken.take.audio_bytes
+    except FileNotFoundError:
+        return False
+
+
 class Export:
     """Of the takes as they were when it was asked for."""
 

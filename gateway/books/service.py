@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gateway.books.choice import chosen, is_made
-from gateway.books.export import Export, Spoken
+from gateway.books.export import Export, Spoken, places_without_audio
 from gateway.books.progress import Progress, progress_of
 from gateway.books.request import BlocksChange, BookChange, NewBook, check_blocks, order_for
 from gateway.books.store import BookStore, blocks_of, gone, new_book_id
@@ -143,7 +143,7 @@ class Books:
     # -------------------------------------------------------------------------------------------- its export
 
     async def export(self, book: Book) -> Export:
-        """The takes that are heard. Raises ApiError 409 that names blocks without one."""
+        """The takes that are heard. Raises ApiError 409 that names blocks without one or its audio."""
         blocks, takes = await self.store.blocks(book.id), await self.takes.of(book.id)
         heard = [chosen(block, takes.get(block.id, ())) for block in blocks]
         missing = [
@@ -151,15 +151,19 @@ class Books:
             if block.said and take is None
         ]  # fmt: skip
         if missing or not any(heard):
-            named = ", ".join(map(str, missing[:_MOST_NAMED])) + (", ..." if missing[_MOST_NAMED:] else "")
-            which = f"blocks without a take: {named}" if missing else "there is no block with a take"
+            which = (
+                f"blocks without a take: {_named(missing)}" if missing else "there is no block with a take"
+            )
             raise ApiError(409, "book_not_ready", f"the book is not ready, {which}", param="blocks")
-        await self.store.touch(book.id)
-        spoken = (
+        spoken = [
             Spoken(block, take, self._jobs.files(take.id) if take else None)
             for block, take in zip(blocks, heard, strict=True)
-        )
-        return Export(book, list(spoken))
+        ]
+        if lost := await asyncio.to_thread(places_without_audio, spoken):
+            message = f"the audio of the takes of these blocks is gone, have others made: {_named(lost)}"
+            raise ApiError(409, "take_lost", message, param="blocks")
+        await self.store.touch(book.id)
+        return Export(book, spoken)
 
     async def audiobook(self, export: Export, wanted: ResultFormat) -> Path:
         """It as m4b. Raises OSError: FileNotFoundError where a take goes meanwhile."""
@@ -208,3 +212,7 @@ def unknown_block(message: str = "the book has no such block", param: str = "blo
 
 def not_ready() -> ApiError:
     return ApiError(409, "take_not_ready", "the take is not ready", param="take")
+
+
+def _named(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places[:_MOST_NAMED])) + (", ..." if places[_MOST_NAMED:] else "")

@@ -32,6 +32,18 @@ async def test_books_are_listed_page_by_page(tmp_path: Path) -> None:
             check_error(await http.get("/api/books", params=wrong), 422)
 
 
+@pytest.mark.parametrize("format", ["wav", "m4b", "srt"])
+async def test_an_export_names_the_blocks_whose_audio_is_gone(tmp_path: Path, format: str) -> None:
+    async with running(tmp_path, reading_worker()) as service, service.at() as http:
+        reader = await written(service, http)
+        await reader.made()
+        gone, cut = (service.jobs.files(reader.takes(number)[0]["id"]).audio for number in (1, 4))
+        gone.unlink()
+        cut.write_bytes(cut.read_bytes()[:-2])
+        error = check_error(await http.get(f"{reader.path}/export", params={"format": format}), 409)
+    assert error["code"] == "take_lost" and error["message"].endswith(": 2, 5")
+
+
 async def test_a_book_is_made_block_by_block_and_exported_in_order(tmp_path: Path) -> None:
     worker = reading_worker()
     async with running(tmp_path, worker) as service, service.at() as http:

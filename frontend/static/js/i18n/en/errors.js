@@ -222,6 +222,7 @@ export default {
   "error.too_many_takes": "The paragraph has as many takes as are kept. Delete one first.",
   "error.book_changed": "The book was changed elsewhere. Load it again.",
   "error.book_not_ready": "Some paragraphs have no take yet. Make them first.",
+  "error.take_lost": "The audio of some takes is gone. Have those paragraphs spoken again.",
   "error.take_not_ready": "This take is not ready yet.",
   "error.storage_full": "Your texts and takes have no room for more. Delete some first.",
   "error.books_unavailable": "Books cannot be reached at the moment.",

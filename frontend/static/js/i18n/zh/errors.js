@@ -219,6 +219,7 @@ export default {
   "error.too_many_takes": "此段落的录音版本已达上限，请先删除一个。",
   "error.book_changed": "此书已在别处更改，请重新加载。",
   "error.book_not_ready": "有些段落还没有录音版本，请先生成。",
+  "error.take_lost": "有些录音版本的音频已丢失，请重新生成这些段落。",
   "error.take_not_ready": "此录音版本尚未就绪。",
   "error.storage_full": "您的文本和录音版本已无空间，请先删除一些。",
   "error.books_unavailable": "暂时无法读取书。",
