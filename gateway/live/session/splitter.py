@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.text import NO_LEXICON
+from gateway.text.lexicon import MOST_WORD_CHARACTERS
 from models.sentences import complete, cut, seems_complete
 
 MOST_CHARACTERS = 400
 """A sentence that does not end is cut here, where a reader would breathe."""
+_LONGEST_WORD = 5 * MOST_WORD_CHARACTERS
+"""Of a lexicon, with its accents as characters of their own, and what stands behind it."""
 
 
 class SentenceSplitter:
@@ -35,22 +38,23 @@ class SentenceSplitter:
     @property
     def seems_complete(self) -> bool:
         """Whether the rest ends like a sentence, as far as one can tell without the next word."""
-        kept = self._kept()
+        kept = self._kept(self.rest)
         return seems_complete(self.rest) and not (kept and kept[-1][1] > len(self.rest))
 
     def push(self, text: str) -> list[str]:
         """Take in the next piece; the sentences that are complete now."""
         self.rest += text
-        found = complete(self.rest, self.languages, self._kept())
+        found = complete(self.rest, self.languages, self._kept(self.rest))
         self.rest = self.rest[sum(map(len, found)) :]
         while len(self.rest) > self._most_characters:
-            at = cut(self.rest, self._most_characters, self._kept())
+            head = self.rest[: self._most_characters + _LONGEST_WORD]
+            at = cut(self.rest, self._most_characters, self._kept(head))
             found.append(self.rest[:at])
             self.rest = self.rest[at:]
         return found
 
-    def _kept(self) -> list[tuple[int, int]]:
-        return self.lexicon.ranges(self.rest, growing=True)
+    def _kept(self, text: str) -> list[tuple[int, int]]:
+        return self.lexicon.ranges(text, growing=True)
 
     def flush(self) -> list[str]:
         """What is left, complete or not."""

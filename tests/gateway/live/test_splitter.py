@@ -215,3 +215,22 @@ def test_what_was_heard_of_a_respelt_word_is_told_as_it_was_appended() -> None:
     timeline.heard(100 * said)
     timeline.end("stop")
     assert timeline.cancel(100 * len("One ten lett"), 0, 0, 24_000).text == "One"
+
+
+class _CountedLexicon(Lexicon):
+    """Knows how many characters it has looked at."""
+
+    looked_at = 0
+
+    def ranges(self, text: str, *_: object, growing: bool = False) -> list[tuple[int, int]]:
+        _CountedLexicon.looked_at += len(text)
+        return super().ranges(text, growing=growing)
+
+
+def test_text_without_an_end_is_looked_at_a_few_times_and_not_for_each_cut() -> None:
+    """It is looked through on the event loop, and 8192 characters of it may wait."""
+    splitter = SentenceSplitter()
+    splitter.lexicon = _CountedLexicon(Lexicon.of({"b c": "d"}).tables)
+    found = splitter.push("a b c " * 1300)
+    assert len(found) > 15 and not any(sentence.endswith("b ") for sentence in found)
+    assert _CountedLexicon.looked_at < 4 * 7800
