@@ -96,6 +96,7 @@ def _edit(page: Page) -> None:
     rain.click()
     page.keyboard.press("End")
     page.keyboard.type(" It was cold.")
+    expect(page.locator("#saving")).to_have_attribute("aria-live", "off")  # news of it are not read out
     for _ in "It was cold.":
         page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")

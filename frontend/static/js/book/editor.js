@@ -149,12 +149,15 @@ class Editor {
     if (words) byId("warnings").replaceChildren(icon("warning"), h("p", {}, words));
   }
 
+  /** It is not read out: there is news of it with every pause in typing. The notice tells what cannot be saved. */
   #showSaving(state) {
+    byId("saving").setAttribute("aria-live", "off");
     setMessage(byId("saving"), `book.${state}`);
     if (state === "saved") this.#notice.settleSaved();
   }
 
   #say(key, values) {
+    byId("saving").setAttribute("aria-live", "polite");
     setMessage(byId("saving"), key, values);
   }
 

@@ -28,6 +28,7 @@ class TestLongTexts:
         expect(row).to_have_count(1)
         expect(row).to_contain_text("My book")
         expect(row.locator(".badge")).to_have_text("ready", timeout=60_000)
+        expect(page.locator("#job-said")).to_have_text("“My book”: ready.")
         with page.expect_download() as waiting:
             row.get_by_role("button", name="Download My book").click()
         assert waiting.value.suggested_filename == "My book.mp3"

@@ -54,6 +54,7 @@ export default {
   "jobs.vtt": "Download the subtitles of {title} as WebVTT",
   "jobs.json": "Download the times of words of {title} as JSON",
   "jobs.deleteAsk": "Delete this text and its audio?",
+  "jobs.now": "“{title}”: {state}.",
   "jobs.packing": "The file is being made",
   "jobs.saved": "The file is downloaded.",
 

@@ -52,6 +52,7 @@ export default {
   "jobs.vtt": "下载 {title} 的 WebVTT 字幕",
   "jobs.json": "下载 {title} 的 JSON 格式词语时间",
   "jobs.deleteAsk": "删除这篇文本及其音频？",
+  "jobs.now": "“{title}”：{state}。",
   "jobs.packing": "正在生成文件",
   "jobs.saved": "文件已下载。",
 

@@ -33,6 +33,8 @@ export class Jobs {
   #most = PAGE;
   /** @type {import("./renewed.js").Rows} those that are listed */
   #known = { rows: [], next: null };
+  /** Ids of those whose end is still to be told. */
+  #open = new Set();
 
   async open() {
     byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
@@ -63,6 +65,10 @@ export class Jobs {
   /** @returns {boolean} whether one of them goes on */
   #draw(known) {
     this.#known = known;
+    for (const job of known.rows) {
+      if (isOpen(job)) this.#open.add(job.id);
+      else if (this.#open.delete(job.id)) this.#tell(job);
+    }
     byId("job-more").hidden = known.next === null;
     const actions = {
       cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
@@ -79,7 +85,17 @@ export class Jobs {
     const [file] = field.files;
     field.value = "";
     const options = { title: file?.name.replace(/\.\w+$/, ""), timestamps: "word" };
-    if (file) await this.#do(async () => fleet.startJob(await textOf(file), options));
+    if (!file) return;
+    await this.#do(async () => {
+      const job = await fleet.startJob(await textOf(file), options);
+      this.#open.add(job.id);
+      this.#tell(job);
+    });
+  }
+
+  /** What becomes of one, for who does not look at its row. */
+  #tell(job) {
+    setMessage(this.#said, "jobs.now", { title: titleOf(job), state: () => t(`jobs.state.${job.state}`) });
   }
 
   async #download(job) {
