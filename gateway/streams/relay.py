@@ -23,8 +23,10 @@ _STALLS_WITHOUT_CONTENT = 30
 """So many times as long as an engine may stand still, its steps may bring nothing to a request: that may have
 to wait in the engine for others, and a long prompt takes a slow device minutes.
 """
+_BEATS_PER_SECOND = 50.0
+"""Heartbeats, of which a worker sends four; each takes time from everybody's audio."""
 _MOST_BEATS = 1000
-"""Heartbeats in a second, of which a worker sends four; each takes time from everybody's audio."""
+"""At once: those of a while in which this gateway stood still."""
 
 
 class StreamMoved(Exception):
@@ -134,7 +136,7 @@ class _EngineWatch:
         self._limit_seconds = limit_seconds
         self._step = -1
         self._moved_at = self._brought_at = time.monotonic()
-        self._second = self._beats = 0
+        self._counted_at, self._beats = self._moved_at, 0.0
 
     def see(self, step: int, *, brings: bool, resting: bool) -> None:
         """`brings`: a patch or a token. `resting`: the engine has nothing to do for the request."""
@@ -142,7 +144,7 @@ class _EngineWatch:
         if brings or resting:
             self._brought_at = now
         if not brings:
-            self._count(int(now))
+            self._count(now)
         if step > self._step or resting:
             self._step, self._moved_at = step, now
         elif now - self._moved_at > self._limit_seconds:
@@ -150,9 +152,8 @@ class _EngineWatch:
         if now - self._brought_at > _STALLS_WITHOUT_CONTENT * self._limit_seconds:
             raise StreamBroken("stalled", "the engine of the worker makes nothing of the request")
 
-    def _count(self, second: int) -> None:
-        if second != self._second:
-            self._second, self._beats = second, 0
-        self._beats += 1
+    def _count(self, now: float) -> None:
+        passed, self._counted_at = now - self._counted_at, now
+        self._beats = max(0.0, self._beats - passed * _BEATS_PER_SECOND) + 1
         if self._beats > _MOST_BEATS:
             raise StreamBroken("corrupt", "the worker sends heartbeats without end")

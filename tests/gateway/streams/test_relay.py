@@ -250,3 +250,35 @@ async def test_what_a_broken_stream_cost_its_listener_is_in_the_metrics() -> Non
         metrics = gateway.metrics.render().decode()
     for name in ("migration_gap_seconds", "audible_gap_seconds", "client_lead_seconds"):
         assert f"voxfleet_{name}_count 1.0" in metrics
+
+
+@pytest.mark.parametrize(
+    ("beats_per_second", "lasts"), [(4, True), (50, True), (999, False)], ids=["usual", "many", "too many"]
+)
+def test_heartbeats_that_come_too_fast_end_the_stream(
+    beats_per_second: int, lasts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """999 in each second were once allowed, and took a hundredth of a CPU for each stream."""
+    now = 0.0
+    monkeypatch.setattr(relay, "time", SimpleNamespace(monotonic=lambda: now))
+    watch = relay._EngineWatch(60.0)
+
+    def hear() -> None:
+        nonlocal now
+        for step in range(20 * beats_per_second):
+            now += 1 / beats_per_second
+            watch.see(step, brings=False, resting=False)
+
+    if lasts:
+        hear()
+    else:
+        with pytest.raises(StreamBroken, match="heartbeats"):
+            hear()
+
+
+def test_heartbeats_of_minutes_may_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway, or its machine, stood still meanwhile."""
+    monkeypatch.setattr(relay, "time", SimpleNamespace(monotonic=lambda: 120.0))
+    watch = relay._EngineWatch(60.0)
+    for step in range(4 * 120):
+        watch.see(step, brings=False, resting=False)
