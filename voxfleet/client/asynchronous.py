@@ -20,12 +20,11 @@ from typing import Any, Self
 
 import httpx
 
-from models.whole_files import replacing
 from sockets.authorities import authorities
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import error_from_answer, from_gateway, unreachable
-from voxfleet.client.forms import Audio, adapter_files, audio_file, part, put_on_disk
+from voxfleet.client.forms import Audio, adapter_files, audio_file, part, put_on_disk, whole
 from voxfleet.client.live import LiveSession
 from voxfleet.client.repeats import sent_once
 from voxfleet.client.streaming import stream_speech
@@ -293,7 +292,7 @@ class AsyncClient:
                 if not from_gateway(answer):
                     content = await answer.aread()
                     raise error_from_answer(self._urls[0], answer.status_code, content, answer.headers)
-                with replacing(Path(path)) as partial, await asyncio.to_thread(partial.open, "wb") as file:
+                with whole(Path(path)) as partial, await asyncio.to_thread(partial.open, "wb") as file:
                     async for piece in answer.aiter_bytes():
                         await asyncio.to_thread(file.write, piece)
                     await asyncio.to_thread(put_on_disk, file)

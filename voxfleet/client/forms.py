@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
+
+from models.whole_files import replacing
 
 _ADAPTER_FILES = (
     ("lora_config.json", "lora_weights.safetensors", "lora_weights.ckpt"),
@@ -42,7 +46,15 @@ def adapter_files(folder: str | Path) -> tuple[str, tuple[str, bytes]]:
     raise FileNotFoundError(f"{folder} has neither {' nor '.join(files[0] for files in _ADAPTER_FILES)}")
 
 
+def whole(path: Path) -> AbstractContextManager[Path]:
+    """The file to write instead of `path`, which becomes it at the end: where a link leads, too. What is no
+    file, such as a device or a pipe, stays and takes what comes.
+    """
+    return nullcontext(path) if path.exists() and not path.is_file() else replacing(path.resolve())
+
+
 def put_on_disk(file: IO[bytes]) -> None:
     """Blocks for as long as that takes. Raises OSError."""
     file.flush()
-    os.fsync(file.fileno())
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fsync(file.fileno())

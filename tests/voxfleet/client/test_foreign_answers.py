@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -124,6 +125,22 @@ def test_when_to_come_back_may_be_a_date() -> None:
     assert seconds(format_datetime(now + timedelta(hours=1), usegmt=True)) == pytest.approx(3600, abs=60)
     assert seconds(format_datetime(now - timedelta(hours=1), usegmt=True)) == 0
     assert seconds("soon") is None and seconds("Wed, 21 Oct 2026 07:28:00") is None
+
+
+def test_a_download_goes_into_a_pipe_and_where_a_link_leads(stranger: Stranger, tmp_path: Path) -> None:
+    """A device, too: for the superuser another file took the place of `/dev/null`."""
+    (link := tmp_path / "link.mp3").symlink_to(target := tmp_path / "target.mp3")
+    os.mkfifo(pipe := tmp_path / "pipe.mp3")
+    stranger.headers, stranger.body = {"X-Request-Id": "1"}, b"whole"
+    heard: list[bytes] = []
+    hearing = Thread(target=lambda: heard.append(pipe.read_bytes()))
+    hearing.start()
+    with Client(stranger.url) as client:
+        client.save_job("j", pipe)
+        client.save_job("j", link)
+    hearing.join()
+    assert pipe.is_fifo() and heard == [b"whole"]
+    assert link.is_symlink() and target.read_bytes() == b"whole"
 
 
 def test_a_download_that_breaks_off_leaves_what_was_there(stranger: Stranger, tmp_path: Path) -> None:
