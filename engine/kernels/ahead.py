@@ -26,7 +26,7 @@ from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -45,6 +45,9 @@ MAX_PROCESSES = 16
 """Each takes some hundred megabytes of memory."""
 WORTH_PROCESSES = 8
 """Fewer kernels are compiled where they are used."""
+LAUNCHERS_IN_C = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
+"""Whether Triton launches kernels of each signature by a C function of its own. A C compiler takes 0.3 s for
+one, and there are some thirty."""
 Kernel = tuple[str, str, str]
 """Module, name, and what Triton needs to compile this form of it."""
 Report = Callable[[float], None]
@@ -166,8 +169,6 @@ class Compilers:
 class _Device:
     """What Triton asks of a driver before it launches: here, of a device that need not be there."""
 
-    utils = SimpleNamespace(launch=None)
-
     def __init__(self, target: GPUTarget, launcher_cls: Launcher) -> None:
         self._target = target
         self.launcher_cls = launcher_cls
@@ -203,11 +204,10 @@ def _end_with(process: BaseProcess) -> None:
 
 
 def _compile(kernel: Kernel) -> None:
-    """To its binary and, where Triton launches kernels of each signature by a C function of its own (before
-    version 3.7), to that function. A C compiler takes 0.3 s for one, and there are some thirty."""
     module, name, form = kernel
     compiled = getattr(import_module(module), name).preload(form)
-    driver.active.launcher_cls(compiled.src, compiled.metadata)
+    if LAUNCHERS_IN_C:
+        driver.active.launcher_cls(compiled.src, compiled.metadata)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def main() -> None:
     binaries = len(list(Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin")))
     launchers = len(list(Path(os.environ["TRITON_CACHE_DIR"]).glob("*.launcher")))
     found = {"counts": counts, "rehearsed": len(rehearsed), "reported": reported}
-    found |= {"binaries": binaries, "launchers": launchers}
+    found |= {"binaries": binaries, "launchers": launchers, "launchers_in_c": ahead.LAUNCHERS_IN_C}
     print(json.dumps(found))
 
 
