@@ -343,6 +343,36 @@ describe("SpeechStream as a sequence", () => {
     assert.deepEqual(heard, [1, 2, 3]);
   });
 
+  test("a signal cancels it, and is what the reader gets", async () => {
+    const [socket, controller] = [new FarEnd(), new AbortController()];
+    const options = { createSocket: () => socket, signal: controller.signal };
+    const speech = new SpeechStream("ws://a", { text: "Hi." }, options);
+    socket.open();
+    socket.say(pcm(1, 2));
+    const heard = [];
+    const reading = (async () => {
+      for await (const piece of speech) heard.push(...new Int16Array(piece));
+    })();
+    controller.abort();
+    assert.deepEqual(socket.sent.at(-1), { type: "cancel" });
+    socket.say({ type: "cancelled" });
+    await assert.rejects(reading, { name: "AbortError" });
+    assert.deepEqual(heard, [1, 2]);
+    assert.throws(() => new SpeechStream("ws://a", { text: "Hi." }, options), { name: "AbortError" });
+  });
+
+  test("a signal after the end changes nothing", async () => {
+    const [socket, controller] = [new FarEnd(), new AbortController()];
+    const speech = new SpeechStream("ws://a", { text: "Hi." }, { createSocket: () => socket, signal: controller.signal });
+    socket.open();
+    socket.say(pcm(1));
+    socket.say({ type: "done" });
+    controller.abort();
+    let pieces = 0;
+    for await (const piece of speech) pieces += piece.byteLength / 2;
+    assert.equal(pieces, 1);
+  });
+
   test("what a listener heard is not kept beside", async () => {
     const { socket, speech } = stream();
     let heard = 0;

@@ -43,13 +43,19 @@ export class SpeechStream extends EventTarget {
   #lostAt = 0;
   #kept = [];
   #outcome = null;
+  #signal;
+  #abort = () => this.cancel();
 
   /**
    * @param {string | string[]} urls ws:// or wss:// address of /ws/tts, or of several gateways in turn
    * @param {object} request the body of POST /tts
+   * @param {{createSocket?: Function, signal?: AbortSignal}} [options] `signal` cancels, and is what who reads gets as the error
    */
-  constructor(urls, request, { createSocket = (address) => new WebSocket(address) } = {}) {
+  constructor(urls, request, { createSocket = (address) => new WebSocket(address), signal } = {}) {
     super();
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", this.#abort);
+    this.#signal = signal;
     this.#urls = [urls].flat();
     this.#createSocket = createSocket;
     this.#clip = new ClipProgress(request);
@@ -81,6 +87,7 @@ export class SpeechStream extends EventTarget {
     } finally {
       this.cancel();
     }
+    if (this.#outcome.type === "cancelled") this.#signal?.throwIfAborted();
     if (this.#outcome.type === "failed") throw new ApiError(0, this.#outcome.detail);
   }
 
@@ -186,6 +193,7 @@ export class SpeechStream extends EventTarget {
   #finish(type, detail = {}) {
     if (this.#finished) return;
     this.#finished = true;
+    this.#signal?.removeEventListener("abort", this.#abort);
     this.#socket.close();
     this.#outcome = { type, detail: { ...detail, asked: this.#cancelling } };
     this.#emit(type, this.#outcome.detail);

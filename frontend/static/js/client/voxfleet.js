@@ -102,9 +102,9 @@ export class VoxFleet {
     return this.#blob(withQuery("/api/encode", { format }), { method: "POST", body: wav, headers });
   }
 
-  /** A clip as it is made. @param {object} [options] of POST /tts; `resume` bridges broken connections */
-  stream(text, options = {}) {
-    return new SpeechStream(this.#sockets("/ws/tts"), { text, ...options }, this.#opener());
+  /** A clip as it is made. @param {object} [options] of POST /tts, and `signal`; `resume` bridges broken connections */
+  stream(text, { signal, ...options } = {}) {
+    return new SpeechStream(this.#sockets("/ws/tts"), { text, ...options }, { ...this.#opener(), signal });
   }
 
   /** A live session. @param {object} [options] voice, model, seed, cfg_value, inference_timesteps, temperature, normalize, lexicon, record */
