@@ -38,8 +38,20 @@ function pageOf(pathname) {
 
 async function fill() {
   const cache = await caches.open(CACHE);
-  await cache.addAll(FILES);
+  await Promise.all(FILES.map(async (file) => cache.put(file, await ofThisEdition(file))));
   await Promise.all(PAGES.map(async (page) => keep(page, await fetch(page, { cache: "no-cache" }))));
+}
+
+/** Nothing is kept where a gateway of another version answers, as during an upgrade: the next load tries again. */
+async function ofThisEdition(file) {
+  const answer = await fetch(file);
+  if (!isOfItsEdition(answer)) throw new TypeError(`${file} is of another edition`);
+  return answer;
+}
+
+/** Of an edition that is not its own, a gateway sends its present file, which is not to be kept under that address. */
+function isOfItsEdition(answer) {
+  return answer.status === 200 && (answer.headers.get("cache-control") ?? "").includes("immutable");
 }
 
 /** Only a page itself: one that is switched off leads elsewhere. */
@@ -71,8 +83,7 @@ async function fileFrom(event) {
   const found = await caches.match(event.request.url);
   if (found) return found;
   const answer = await fetch(event.request);
-  // Of an edition that is gone, the gateway sends the present file, which is not to be kept under the old address.
-  if (answer.status === 200 && (answer.headers.get("cache-control") ?? "").includes("immutable")) {
+  if (isOfItsEdition(answer)) {
     const copy = answer.clone();
     event.waitUntil(caches.open(CACHE).then((cache) => cache.put(event.request.url, copy)));
   }

@@ -65,6 +65,45 @@ def proxy_without_gateway(port: int) -> Iterator[None]:
         thread.join()
 
 
+class _Balancer(ThreadingHTTPServer):
+    """In front of gateways of two versions: what a service worker keeps comes from `kept_from`,
+    all else from `url`."""
+
+    daemon_threads = True
+    url, kept_from = "", ""
+
+
+class _Balanced(BaseHTTPRequestHandler):
+    server: _Balancer
+
+    def do_GET(self) -> None:
+        by_worker = self.path.startswith("/static/") and self.headers["Sec-Fetch-Dest"] == "empty"
+        answer = httpx.get((self.server.kept_from if by_worker else self.server.url) + self.path)
+        self.send_response(answer.status_code)
+        for name in ("Content-Type", "Cache-Control"):
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextlib.contextmanager
+def balancer(url: str, kept_from: str) -> Iterator[_Balancer]:
+    server = _Balancer(("127.0.0.1", 0), _Balanced)
+    server.url, server.kept_from = url, kept_from
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 def until_kept(page: Page) -> None:
     """Until the service worker has what it keeps."""
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
@@ -126,6 +165,39 @@ def test_a_new_version_is_there_at_the_next_load(keeping: WatchedPage, one: Serv
         expect(page.locator(".nav-pages a").first).to_have_text("Atelier")
         version = str(page.locator("script[type=module]").get_attribute("src")).split("/")[2]
         eventually(lambda: [name.split("-")[2] for name in page.evaluate("caches.keys()")] == [version[2:]])
+
+
+INSTALLED = """async () => {
+  const { installing, waiting, active } = await navigator.serviceWorker.register("/service-worker.js");
+  const worker = installing ?? waiting ?? active ?? { state: "redundant", addEventListener() {} };
+  return new Promise((resolve) => {
+    const tell = () => ["activated", "redundant"].includes(worker.state) && resolve(worker.state);
+    worker.addEventListener("statechange", tell);
+    tell();
+  });
+}"""
+
+
+def test_nothing_is_kept_of_a_gateway_of_another_version(
+    keeping: WatchedPage, one: Server, tmp_path: Path
+) -> None:
+    """As while several are upgraded in turn: its files would stand under addresses of the new version."""
+    page, former = keeping.page, tmp_path / "frontend"
+    shutil.copytree(FRONTEND, former, ignore=shutil.ignore_patterns("node_modules"))
+    words = former / "static" / "js" / "i18n" / "en" / "common.js"
+    words.write_text(words.read_text().replace('"nav.studio": "Studio"', '"nav.studio": "Atelier"'))
+    with (
+        gateway([one.url]) as new,
+        gateway([one.url], VOXFLEET_FRONTEND_DIR=str(former)) as old,
+        balancer(new.url, old.url) as both,
+    ):
+        page.goto(f"http://127.0.0.1:{both.server_port}/docs")
+        assert page.evaluate(INSTALLED) == "redundant"
+        both.kept_from = new.url
+        assert page.evaluate(INSTALLED) == "activated"
+        script = page.locator("script[type=module]").get_attribute("src")
+        kept = page.evaluate("async (path) => (await caches.match(path)).text()", script)
+        assert '"nav.studio": "Studio"' in kept
 
 
 def test_a_gateway_that_a_proxy_cannot_reach_counts_as_away(keeping: WatchedPage, one: Server) -> None:
