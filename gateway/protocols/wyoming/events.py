@@ -39,6 +39,7 @@ async def read_event(reader: asyncio.StreamReader, most_bytes: int) -> Event | N
 
     `most_bytes`: of data, and of payload; that of the line is the reader's limit.
     """
+    await asyncio.sleep(0)  # one that has arrived is read without waiting, and so are a hundred thousand
     try:
         line = await reader.readline()
         if not line:
