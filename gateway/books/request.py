@@ -13,6 +13,7 @@ from gateway.errors import ApiError, few_fields
 from gateway.jobs.request import JobRequest, Line
 from gateway.requests import MAX_SEED, Language, Pronunciations
 from gateway.settings import GatewaySettings
+from gateway.settings.storage import MOST_BOOK_BLOCKS
 from models.sentences import has_words
 
 LONGEST_PAUSE_MS = 10_000
@@ -61,7 +62,7 @@ class NewBook(_Body):
     """Who speaks blocks that name nobody."""
     language: Language | None = None
     """Of its text; left out: told from each block."""
-    blocks: Annotated[list[NewBlock], Field(fail_fast=True)]
+    blocks: Annotated[list[NewBlock], Field(fail_fast=True, max_length=MOST_BOOK_BLOCKS)]
     """What is spoken, in this order."""
 
 
@@ -81,7 +82,7 @@ class BlocksChange(_Body):
 
     version: int
     """That of the book that was changed."""
-    blocks: Annotated[list[Block], Field(fail_fast=True)]
+    blocks: Annotated[list[Block], Field(fail_fast=True, max_length=MOST_BOOK_BLOCKS)]
     """All that there are then, in this order."""
 
 

@@ -13,6 +13,8 @@ DATABASE_FILE = "voxfleet.db"
 """In `data_dir`, where no other database is named."""
 Gigabytes = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 """10^9 bytes each; an exabyte at most."""
+MOST_BOOK_BLOCKS = 100_000
+"""More are refused before they are looked at, whatever a setting says."""
 
 
 class StorageSettings(BaseModel):
@@ -48,7 +50,7 @@ class StorageSettings(BaseModel):
     """Books that the service keeps."""
     max_books_per_owner: Annotated[int, Field(ge=0)] = 50
     """The same of one owner's, an API key or an address."""
-    max_book_blocks: Annotated[int, Field(gt=0)] = 10_000
+    max_book_blocks: Annotated[int, Field(gt=0, le=MOST_BOOK_BLOCKS)] = 10_000
     """Chapters and paragraphs of a book; all its text has `max_job_characters`."""
     max_block_takes: Annotated[int, Field(ge=2)] = 10
     """Takes of one block of a book."""

@@ -116,6 +116,7 @@ MANY = {f"k{number}": 1 for number in range(1000)}
         (NewBook, {"title": "T", "blocks": [{}] * 1000}),
         (NewBook, {"title": "T", "blocks": [{"text": "hi", **MANY}]}),
         (NewBook, {"title": "T", "blocks": [{"text": "hi", "pronunciations": MANY}]}),
+        (NewBook, {"title": "T", "blocks": [{"text": "hi"}] * 100_001}),
         (BlocksChange, {"version": 1, "blocks": [1] * 1000}),
         (MakeRequest, {"blocks": [1] * 1000}),
     ],
