@@ -13,8 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 import structlog
+from pydantic import ValidationError
 
-from gateway.database import Job
+from gateway.database import DatabaseError, Job
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.jobs.chapters import SpokenPart
@@ -48,6 +49,10 @@ _SPARE = 4
 
 class JobGone(Exception):
     """It was cancelled or deleted meanwhile."""
+
+
+class OfNewerVersion(DatabaseError):
+    """Its request has fields that this version does not know: it is for a gateway that does."""
 
 
 class _Ear(Listener):
@@ -94,7 +99,7 @@ class JobRunner:
         """In a row."""
 
     async def run(self) -> None:
-        """Returns when the job is complete. Raises ApiError when it fails, JobGone, OSError."""
+        """Until the job is complete. Raises ApiError when it fails, JobGone, OfNewerVersion, OSError."""
         if not await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes):
             await self._begin_anew()
         clip = await asyncio.to_thread(self._load)
@@ -120,6 +125,14 @@ class JobRunner:
         await asyncio.to_thread(self._files.go_back, 0, 0)
 
     def _load(self) -> Clip:
+        try:
+            return self._read()
+        except ValidationError as error:
+            if any(problem["type"] == "extra_forbidden" for problem in error.errors()):
+                raise OfNewerVersion("the job is of a newer version") from error
+            raise
+
+    def _read(self) -> Clip:
         if self._parts and (kept := self._files.clip) is not None:
             return clip_from(kept, TtsRequest)
         order = JobRequest.model_validate(self._files.request)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.jobs.files import JobFiles
+from gateway.jobs.runner import OfNewerVersion
 from tests.gateway.jobs.stage import (
     BEFORE_CHAPTER_2,
     PARTS,
@@ -181,6 +182,21 @@ async def test_a_job_that_another_process_works_on_is_left_to_it(tmp_path: Path)
         assert held.lock() and not JobFiles(service.jobs.folder, "j_" + "x" * 22).lock()
         held.unlock()
         assert JobFiles(service.jobs.folder, "j_" + "x" * 22).lock()
+
+
+async def test_a_job_of_a_newer_version_is_left_to_a_gateway_that_knows_its_fields(tmp_path: Path) -> None:
+    """While versions change, gateways of both look for work."""
+    async with running(tmp_path, reading_worker(), working=False) as service:
+        job_id = await service.post()
+        job, files = await service.jobs.store.get(job_id), service.jobs.files(job_id)
+        known = files.request
+        files.ask_for({**known, "of_tomorrow": 1})
+        with pytest.raises(OfNewerVersion):
+            await service.jobs.work(job, files)
+        assert (await service.get(job_id))["state"] == "queued"
+        files.ask_for(known)
+        async with service.jobs.running():
+            await service.until(job_id, "complete")
 
 
 async def test_tasks_end_with_the_gateway(tmp_path: Path) -> None:
