@@ -26,13 +26,17 @@ DROP = """() => {
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_voice(tmp_path_factory.mktemp("voice") / "voice.wav")
+
+
+@pytest.fixture(scope="module")
+def fleet(recording: Path) -> Iterator[Server]:
     """A gateway with a database, and a voice beside the default one."""
-    recording = write_voice(tmp_path_factory.mktemp("voice") / "voice.wav").read_bytes()
     with fleet_with_data() as edge, httpx.Client(base_url=edge.url, timeout=60) as http:
         statement = http.get("/api/voices/consent").json()["statement"]
         fields = {"name": "Anna", "consent_by": "Anna", "consent_statement": statement}
-        made = http.post("/api/voices", data=fields, files={"audio": ("voice.wav", recording)})
+        made = http.post("/api/voices", data=fields, files={"audio": ("voice.wav", recording.read_bytes())})
         assert made.status_code == 201, made.text
         yield edge
 
@@ -220,6 +224,33 @@ class TestAnswersThatComeLate:
             page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))")
             expect(page.locator("#voice-place > *")).to_have_count(1)
             assert watched.complaints == []
+
+
+def test_a_long_name_of_a_voice_leaves_room_for_buttons_and_titles_run_as_they_are_read(
+    page: Page, fleet: Server, recording: Path
+) -> None:
+    with httpx.Client(base_url=fleet.url, timeout=60) as http:
+        statement = http.get("/api/voices/consent").json()["statement"]
+        long_name = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichen"
+        named = {"name": long_name, "consent_by": "Anna", "consent_statement": statement}
+        voice = http.post(
+            "/api/voices", data=named, files={"audio": ("v.wav", recording.read_bytes())}
+        ).json()
+        block = {"text": "Once.", "voice": voice["id"]}
+        made = http.post("/api/books", json={"title": "שם הספר", "blocks": [block]}).json()
+        page.set_viewport_size(PHONE)
+        page.goto(f"{fleet.url}/book/{made['id']}")
+        name = page.locator(".block-voice-name")
+        expect(name).to_have_text(long_name)
+        buttons = page.locator(".block-buttons").bounding_box()
+        box = name.bounding_box()
+        assert box is not None
+        assert buttons is not None
+        assert box["x"] + box["width"] <= buttons["x"]
+        direction = "(field) => getComputedStyle(field).direction"
+        assert page.locator("#title").evaluate(direction) == "rtl"
+        http.delete(f"/api/books/{made['id']}")
+        http.delete(f"/api/voices/{voice['id']}")
 
 
 def test_a_pasted_text_is_not_left_without_a_question_until_it_is_a_book(

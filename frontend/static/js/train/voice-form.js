@@ -12,10 +12,10 @@ const FIELDS = { name: "name", language: "language", consent_by: "consent_by", c
 
 export class VoiceForm extends EventTarget {
   #inputs = {
-    name: h("input", { id: "train-name", type: "text", maxlength: 80, autocomplete: "off", required: true }),
+    name: h("input", { id: "train-name", type: "text", dir: "auto", maxlength: 80, autocomplete: "off", required: true }),
     language: h("input", { id: "train-language", type: "text", maxlength: 16, list: "train-languages", autocomplete: "off" }),
     consent: h("input", { id: "train-consent", type: "checkbox", "aria-describedby": "train-statement" }),
-    consent_by: h("input", { id: "train-consent-by", type: "text", maxlength: 160, autocomplete: "name", required: true }),
+    consent_by: h("input", { id: "train-consent-by", type: "text", dir: "auto", maxlength: 160, autocomplete: "name", required: true }),
   };
   #statement = h("p", { class: "consent-statement", id: "train-statement" });
   #title = h("h2", { id: "train-form-title", "data-i18n": "train.voice" });

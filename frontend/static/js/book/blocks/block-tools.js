@@ -78,8 +78,8 @@ export class BlockTools extends EventTarget {
 
   #said(block) {
     const entries = Object.entries(block.pronunciations);
-    const word = h("input", { type: "text", maxlength: 64, "data-field": "word", "data-i18n-label": "block.word", "data-i18n-placeholder": "block.word" });
-    const spoken = h("input", { type: "text", maxlength: 128, "data-field": "spoken", "data-i18n-label": "block.spoken", "data-i18n-placeholder": "block.spoken" });
+    const word = h("input", { type: "text", maxlength: 64, dir: "auto", "data-field": "word", "data-i18n-label": "block.word", "data-i18n-placeholder": "block.word" });
+    const spoken = h("input", { type: "text", maxlength: 128, dir: "auto", "data-field": "spoken", "data-i18n-label": "block.spoken", "data-i18n-placeholder": "block.spoken" });
     const form = h("form", { class: "tool-word" }, word, spoken, h("button", { class: "button", "data-i18n": "block.keep" }));
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -17,7 +17,7 @@ export class BlockView {
   #select = h("input", { type: "checkbox", class: "block-select" });
   #grip = h("button", { class: "block-grip", type: "button" }, icon("grip"));
   #dot = h("i", { class: "voice-dot" });
-  #voice = h("span", { class: "block-voice-name" });
+  #voice = h("span", { class: "block-voice-name", dir: "auto" });
   #said = h("span", { class: "block-said" });
   #play = h("button", { class: "button-icon", type: "button", "data-do": "play" }, icon("play"));
   #more = h("button", { class: "button-icon", type: "button", "data-do": "more", "aria-expanded": "false" }, icon("more"));

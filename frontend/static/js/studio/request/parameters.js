@@ -58,7 +58,7 @@ export class Parameters extends EventTarget {
   #sliders;
   #follows;
   #instructions = h("input", {
-    id: "instructions", type: "text", maxlength: MOST_INSTRUCTIONS, autocomplete: "off",
+    id: "instructions", type: "text", dir: "auto", maxlength: MOST_INSTRUCTIONS, autocomplete: "off",
     "data-i18n-placeholder": "parameters.instructionsExample", "aria-describedby": "instructions-hint",
   });
   #seed = h("input", {

@@ -10,12 +10,12 @@ const FIELD_OF = { consent_statement: "consent" };
 
 export class VoiceFields {
   #inputs = {
-    name: h("input", { id: "voice-name", type: "text", maxlength: 80, autocomplete: "off", required: true }),
+    name: h("input", { id: "voice-name", type: "text", dir: "auto", maxlength: 80, autocomplete: "off", required: true }),
     language: h("input", { id: "voice-lang", type: "text", maxlength: 16, list: "voice-languages", autocomplete: "off" }),
-    tags: h("input", { id: "voice-tags", type: "text", maxlength: 200, autocomplete: "off", "data-i18n-placeholder": "voice.tagsExample" }),
-    description: h("input", { id: "voice-description", type: "text", maxlength: 500, autocomplete: "off" }),
+    tags: h("input", { id: "voice-tags", type: "text", dir: "auto", maxlength: 200, autocomplete: "off", "data-i18n-placeholder": "voice.tagsExample" }),
+    description: h("input", { id: "voice-description", type: "text", dir: "auto", maxlength: 500, autocomplete: "off" }),
     transcript: h("textarea", { id: "voice-transcript", dir: "auto", class: "input", rows: 3, maxlength: 2000 }),
-    consent_by: h("input", { id: "consent-by", type: "text", maxlength: 160, autocomplete: "name" }),
+    consent_by: h("input", { id: "consent-by", type: "text", dir: "auto", maxlength: 160, autocomplete: "name" }),
     consent: h("input", { id: "consent", type: "checkbox" }),
     withdraw: h("input", { id: "consent-withdraw", type: "checkbox" }),
     denoise: h("input", { id: "voice-denoise", type: "checkbox" }),
