@@ -60,7 +60,13 @@ async def uploaded(
 
 @asynccontextmanager
 async def _form_of(request: Request) -> AsyncIterator[FormData]:
-    """The parts of an upload, for as long as the block lasts. Raises HTTPException 400 for a broken form."""
+    """The parts of an upload, for as long as the block lasts; none of a form that can hold no file.
+
+    Raises HTTPException 400 for a broken form.
+    """
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        yield FormData()
+        return
     try:
         parts = await request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES)
     except UnicodeError:
