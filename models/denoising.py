@@ -4,8 +4,8 @@
         clean = denoised(samples, 16_000)       # float32 [n] -> float32 [n]
 
 What is heard behind a speaker becomes a part of the voice that is made of the recording. RNNoise
-(https://jmvalin.ca/demo/rnnoise/) was trained to tell speech from everything else, so it takes out music too,
-but neither other speakers nor the echo of a room.
+(https://jmvalin.ca/demo/rnnoise/) was trained to tell speech from noise, so other speakers stay, and the echo
+of a room. What it is good for `benchmarks/voice/noise.py` measures.
 """
 
 from __future__ import annotations

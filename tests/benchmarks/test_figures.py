@@ -317,6 +317,13 @@ def _cell(name: str, figure: float) -> str:
     return f"{figure:,}" if "a second" in name else f"{figure:.3f}"
 
 
+def test_the_document_tells_what_noise_does_to_a_voice() -> None:
+    document = (ROOT / "docs" / "api.md").read_text()
+    for row in results("noise")["rows"]:
+        cells = (f"{row['as_it_is'][of]:.2f}, {row['denoised'][of]:.2f}" for of in ("recording", "clone"))
+        assert f"| {row['behind']} | {' | '.join(cells)} |" in document
+
+
 def test_the_drawing_of_the_voice_is_that_of_its_results() -> None:
     drawing = ROOT / "benchmarks" / "results" / "voice.svg"
     assert drawing.read_text() == plot.svg(results("voice"))
