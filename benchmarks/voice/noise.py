@@ -3,8 +3,8 @@
     python3 -m benchmarks.voice.noise [--base bundled] [--output FILE]
 
 flite's four voices read a recording each, and noise is put behind it. By Resemblyzer's cosine: how alike
-the clean recording and the noisy one are, and the clean recording and what the model says after the noisy one; both
-with the recording as it is, and without noise. Needs flite, and the extra `denoise`.
+the clean recording and the noisy one are, and the clean recording and what the model says after the noisy
+one; both with the recording as it is, and without noise. Needs flite, and the extra `denoise`.
 """
 
 from __future__ import annotations
