@@ -173,7 +173,7 @@ class Page:
             self._verbatim += 1
         elif name == "sup":
             self._raised.append(len(self._pieces))
-        elif name in _CELLS and "".join(self._pieces).strip():
+        elif name in _CELLS and any(piece.strip() for piece in self._pieces):
             self._pieces.append(", ")
         if name:
             self._say(element.text)

@@ -29,7 +29,7 @@ def looks_like_subtitles(content: str) -> bool:
 def read_subtitles(content: str, text: Text) -> None:
     """What is said into `text`, a paragraph for each sentence or more."""
     said = ""
-    before: list[str] = []
+    before: set[str] = set()
     for block in re.split(r"\n[^\S\n]*\n", content):
         lines = _lines(block)
         for number, line in enumerate(line for line in lines if line not in before):
@@ -38,7 +38,7 @@ def read_subtitles(content: str, text: Text) -> None:
                 text.add(said)
                 said = ""
             said = joined([said, words])
-        before = lines or before
+        before = set(lines) or before
     text.add(said)
 
 
