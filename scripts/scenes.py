@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 from playwright.sync_api import Page, expect
 
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 
 TEXT = (
     "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, "

@@ -25,7 +25,7 @@ from scripts.scenes import SCENES, TEXT
 from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
 from tests.e2e.processes import eventually, gateway, worker
 from tests.e2e.studio import write_voice
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 
 SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": PHONE}
 THEMES = ("light", "dark")

@@ -14,7 +14,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from scripts import prometheus_rule
-from tests.gateway.fleet import Fleet
+from tests.gateway.stages.fleet import Fleet
 
 ROOT = Path(__file__).resolve().parents[1]
 MONITORING = ROOT / "deploy" / "monitoring"

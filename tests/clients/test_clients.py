@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.install import LIMIT_SECONDS, install
-from tests.gateway.audio_files import encoded, speech
-from tests.gateway.certificates import make_certificate
-from tests.gateway.processes import started_fleets
+from tests.gateway.audio.files import encoded, speech
+from tests.gateway.edge.certificates import make_certificate
 from tests.gateway.protocols.wyoming.assistant import port_of
+from tests.gateway.stages.processes import started_fleets
 from tests.text_models import telling_model
 
 SCRIPTS = Path(__file__).parent / "scripts"

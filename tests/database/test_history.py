@@ -14,7 +14,7 @@ from gateway.operations.measurements.history import History
 from gateway.operations.measurements.sampling import PoolSampler
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet, status
+from tests.gateway.stages.fleet import Fleet, status
 from worker.protocol import Counters
 
 BEGIN = 1_800_000_000

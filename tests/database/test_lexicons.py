@@ -16,7 +16,7 @@ from gateway.lexicons import SERVICE, Lexicons
 from gateway.lexicons import service as lexicons_service
 from gateway.lexicons.store import LexiconStore
 from gateway.settings import GatewaySettings
-from tests.gateway.fleet import ManualClock
+from tests.gateway.stages.fleet import ManualClock
 
 
 def lexicons_of(database: Database, clock: ManualClock | None = None) -> Lexicons:

@@ -20,7 +20,7 @@ from gateway.settings import load_settings
 from gateway.voices import consent
 from gateway.voices.registry import VoiceRegistry
 from gateway.voices.service import Voices
-from tests.gateway.fleet import Fleet
+from tests.gateway.stages.fleet import Fleet
 
 SHA = "ab" * 32
 AT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser import DESKTOP, WatchedPage, chromium, watched_page
 from tests.e2e.processes import Server, end_requests, eventually, gateway, worker
-from tests.gateway.processes import StartFleet, started_fleets
+from tests.gateway.stages.processes import StartFleet, started_fleets
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from tests.e2e.processes import Server
-from tests.gateway.processes import Stream, eventually, pcm_of
+from tests.gateway.stages.processes import Stream, eventually, pcm_of
 
 SEED = 11
 STORY = (

@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar
 import httpx
 
 from tests import forks
-from tests.gateway.administration import ADMIN, ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
 from voxfleet.processes.ports import any_free
 
 START_SECONDS = 60.0

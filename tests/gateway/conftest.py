@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gateway.audio import perth
-from tests.gateway.fleet import Counterpart, one_taken_slot
+from tests.gateway.stages.fleet import Counterpart, one_taken_slot
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from gateway.app import create_app
 from gateway.settings import load_settings
-from tests.gateway.administration import ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN_TOKEN
 
 Opened = Callable[..., httpx.AsyncClient]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.processes import GatewayProcess, StartFleet, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, started_fleets
 from tests.security.raw import NOWHERE
 
 

@@ -17,7 +17,7 @@ import pytest
 from telemetry import Telemetry, TelemetryMissingError, TelemetrySettings
 from telemetry.families import TelemetryCollector
 from telemetry.process import is_installed
-from tests.gateway.processes import StartFleet, all_free, started_fleets
+from tests.gateway.stages.processes import StartFleet, all_free, started_fleets
 from tests.telemetry.receiver import Receiver, receiving
 
 needs_otel = pytest.mark.skipif(not is_installed(), reason="needs the extra otel")

@@ -9,7 +9,7 @@ import pytest
 
 from telemetry import NO_SPAN, TelemetrySettings, TraceContext
 from telemetry.process import is_installed
-from tests.gateway.fleet import ManualClock
+from tests.gateway.stages.fleet import ManualClock
 
 if not is_installed():
     pytest.skip("needs the extra otel", allow_module_level=True)

@@ -7,7 +7,7 @@ import pytest
 from gateway.streams.clip.parts import WORDS_ONLY, Reading
 from gateway.text import Lexicon, normalise
 from gateway.text.english.letters import NAMES
-from tests.gateway.fleet import describe_model
+from tests.gateway.stages.fleet import describe_model
 
 MODEL, WORDS_MODEL = describe_model(), describe_model(features=(WORDS_ONLY,))
 

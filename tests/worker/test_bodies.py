@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from gateway.workers import client as gateway_client
-from tests.gateway.processes import eventually
+from tests.gateway.stages.processes import eventually
 from worker import app as worker_app
 from worker.app import create_app
 from worker.engines.synthetic import INFO, SyntheticEngine

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from engine.sequence import Sequence
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
-from tests.gateway.audio_files import RATE, speech
+from tests.gateway.audio.files import RATE, speech
 from worker.app import create_app
 from worker.protocol import GENERATE_PATH, EncodeResponse, StartRequest, WorkerState, decode_frame
 from worker.settings import WorkerSettings

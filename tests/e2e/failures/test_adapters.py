@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.gateway.adapters.uploads import CLOSE, TEXT, WORKER, Trained, samples, trained
-from tests.gateway.processes import GatewayProcess, Stream, check_error, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, Stream, check_error, started_fleets
 from tests.worker.harness import WorkerProcess
 
 SECRET = "sixteen characters or more"

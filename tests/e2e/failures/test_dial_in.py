@@ -6,7 +6,7 @@ import asyncio
 import signal
 from typing import Any
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     GatewayProcess,
     StartFleet,

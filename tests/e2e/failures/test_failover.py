@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     StartFleet,

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.e2e.processes import free_port, server
-from tests.gateway.administration import ADMIN
-from tests.gateway.processes import (
+from tests.gateway.callers.administration import ADMIN
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     GatewayProcess,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.processes import LONG_TEXT, GatewayProcess, StartFleet, pcm_of
+from tests.gateway.stages.processes import LONG_TEXT, GatewayProcess, StartFleet, pcm_of
 from voxfleet.client import SpeechError, stream_speech
 
 SECRET = "sixteen characters or more"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     TEXT,
     GatewayProcess,
     StartFleet,

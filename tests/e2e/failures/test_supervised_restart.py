@@ -9,7 +9,7 @@ import signal
 from websockets.sync.client import connect
 
 from tests.e2e.processes import free_port, server
-from tests.gateway.processes import LONG_TEXT, pcm_of
+from tests.gateway.stages.processes import LONG_TEXT, pcm_of
 
 
 def test_a_crash_of_the_only_worker_is_a_pause_and_nothing_more() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.engine.parallel.processes import is_running
-from tests.gateway.processes import GatewayProcess, StartFleet, all_free, eventually
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, all_free, eventually
 from tests.text_models import random_model
 from tests.worker.engines.ranks import ranks_of
 from tests.worker.harness import WorkerProcess

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, gateway, worker
-from tests.gateway.administration import ADMIN, ADMIN_PAGE, ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN, ADMIN_PAGE, ADMIN_TOKEN
 from tests.gateway.description.examples import FILES
 
 ROOT = Path(__file__).resolve().parents[3]

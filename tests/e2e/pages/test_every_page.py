@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 
 PAGES = ["/", "/live", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs", "/docs/livekit"]
 SIZES = {"desktop": DESKTOP, "phone": PHONE}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.pages.chapters import CHAPTERS
 from tests.e2e.studio import fleet_with_data, write_voice
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 from tests.gateway.documents.files import epub
 from tests.page_tools import firefox_paths
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from benchmarks.pages.usable import WATCH
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 
 LAPTOP = {"width": 1280, "height": 720}
 LONG_TEXT = "The fog lifted a little after six, and one by one the boats lit their lamps. " * 20

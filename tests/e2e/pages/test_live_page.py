@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, end_requests, eventually, gateway, worker
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 
 SENTENCE = "The quick brown fox jumps over the lazy dog. "
 LONG = SENTENCE * 8

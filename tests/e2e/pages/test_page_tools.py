@@ -20,7 +20,7 @@ from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data, write_voice
 from tests.e2e.trainings import EVERY_STATE, answer_with
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 from tests.page_tools import axe_source, debugged_chromium, html_faults, lighthouse
 
 pytestmark = pytest.mark.timeout(400)  # Lighthouse takes a minute; tools may have to be installed

@@ -20,8 +20,8 @@ from websockets.exceptions import InvalidStatus
 
 from gateway.audio.note import HEADER, SOFTWARE, SOURCE_TYPE
 from gateway.settings import GatewaySettings
-from tests.gateway.audio_files import wav_samples
-from tests.gateway.processes import (
+from tests.gateway.audio.files import wav_samples
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     GatewayProcess,

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     PATIENCE_SECONDS,
     TEXT,

@@ -12,8 +12,8 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.e2e.live import LONG, SENTENCES, STORY, owed, running, session, until
 from tests.e2e.processes import Server, gateway, worker
-from tests.gateway.administration import ADMIN
-from tests.gateway.audio_files import wav_samples
+from tests.gateway.audio.files import wav_samples
+from tests.gateway.callers.administration import ADMIN
 
 _LIMITS = ("VOXFLEET_LIVE_PAUSE_SECONDS", "VOXFLEET_LIVE_SLOT_SECONDS", "VOXFLEET_LIVE_FLUSH_SECONDS")
 

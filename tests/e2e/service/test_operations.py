@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     StartFleet,

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     StartFleet,

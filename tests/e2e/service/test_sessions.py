@@ -13,8 +13,8 @@ from gateway.audio.wav import header_data_bytes, read_header
 from gateway.database import Database
 from gateway.sessions.index import SessionIndex
 from tests.forks import REPOSITORY
-from tests.gateway.audio_files import wav_samples
-from tests.gateway.processes import (
+from tests.gateway.audio.files import wav_samples
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     GatewayProcess,

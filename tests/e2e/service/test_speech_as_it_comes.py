@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     TEXT,
     GatewayProcess,

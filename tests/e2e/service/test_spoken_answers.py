@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import soundfile
 
-from tests.gateway.processes import GatewayProcess, StartFleet, all_free, check_error, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, all_free, check_error, started_fleets
 from tests.text_models import telling_model
 from tests.worker.harness import WorkerProcess
 

@@ -23,9 +23,9 @@ from tests.gateway.adapters.uploads import (
     samples,
     trained,
 )
-from tests.gateway.audio_files import speech, wav, wav_samples
-from tests.gateway.owners import API_KEYS, KEYS, client, owner
-from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+from tests.gateway.audio.files import speech, wav, wav_samples
+from tests.gateway.callers.owners import API_KEYS, KEYS, client, owner
+from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
 from voxfleet.client import Client
 

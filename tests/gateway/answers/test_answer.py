@@ -11,7 +11,7 @@ import pytest
 from gateway.answers.answer import Answer, Written
 from gateway.answers.order import AnswerOrder, charge, seed_of_choice
 from gateway.workers.client import StreamBroken
-from tests.gateway.fleet import describe_model
+from tests.gateway.stages.fleet import describe_model
 from worker.protocol import (
     ChatMessage,
     ErrorDetail,

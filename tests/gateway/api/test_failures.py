@@ -13,9 +13,9 @@ from sqlalchemy import event
 
 from gateway.jobs.files import JobFiles
 from gateway.training.files import TrainingFiles
-from tests.gateway.audio_files import RATE, speech, wav
+from tests.gateway.audio.files import RATE, speech, wav
 from tests.gateway.jobs.stage import reading_worker, running
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree. " * 200}
 ORDERS: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ from gateway.audio.formats import (
     output_sample_rate,
     sample_rate_problem,
 )
-from tests.gateway.audio_files import wav_samples
+from tests.gateway.audio.files import wav_samples
 
 SECONDS = 2.37
 LOSSLESS = ("wav", "flac")

@@ -17,7 +17,7 @@ from gateway.audio.wav import read_header, wav_header
 from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import RecordingFiles, recover
 from gateway.sessions.storage.wav import read_growing
-from tests.gateway.audio_files import wav_samples
+from tests.gateway.audio.files import wav_samples
 
 RATE = 24000
 CONTAINERS = [format for format in AUDIO_FORMATS if format != "pcm"]

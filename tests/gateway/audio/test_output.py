@@ -11,7 +11,7 @@ from gateway.requests import StreamRequest
 from gateway.streams.clip.clip import Clip
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, SEED, TEXT, Ear, gateway_of
 
 

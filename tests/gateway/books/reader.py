@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from tests.gateway.jobs.stage import RATE, Service
-from tests.gateway.processes import eventually
+from tests.gateway.stages.processes import eventually
 
 BLOCKS = [
     {"kind": "chapter", "text": "One", "pause_ms": 1000},

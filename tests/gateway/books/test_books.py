@@ -13,8 +13,8 @@ import soundfile
 from gateway.jobs import sweep
 from tests.gateway.books.reader import BLOCKS, SPOKEN, silence, written
 from tests.gateway.jobs.stage import RATE, reading_worker, running
-from tests.gateway.processes import check_error, pcm_of
-from tests.gateway.scripted_worker import Act
+from tests.gateway.stages.processes import check_error, pcm_of
+from tests.gateway.stages.scripted_worker import Act
 from worker.protocol import ErrorDetail
 
 SLOW = {"frame_timeout_seconds": 30, "stall_timeout_seconds": 30}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.gateway.books.reader import BOOK, written
 from tests.gateway.jobs.stage import reading_worker, running
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 
 WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"title": ""}, 422, "title"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.gateway.books.reader import SPOKEN, written
 from tests.gateway.jobs.stage import reading_worker, running
-from tests.gateway.processes import check_error, pcm_of
+from tests.gateway.stages.processes import check_error, pcm_of
 
 
 async def test_a_block_is_made_again_and_one_of_its_takes_is_chosen(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.books.reader import BLOCKS, SPOKEN, written
 from tests.gateway.jobs.stage import running
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from worker.protocol import ANY_VOICE
 
 LONG = "They walked for hours, and whoever heard them sing on the way knew their voices well."

@@ -20,7 +20,7 @@ from gateway.requests import TtsRequest, expected_audio_seconds
 from gateway.settings import load_settings
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import status
+from tests.gateway.stages.fleet import status
 
 ACME, LIMITED = "acme-0123456789abcdef", "limited-0123456789ab"
 KEYS = {

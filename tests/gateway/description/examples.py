@@ -25,8 +25,8 @@ from gateway.description.operations import TAGS
 from gateway.training.files import TrainingFiles
 from tests.forks import PATIENCE_SECONDS
 from tests.gateway.adapters.uploads import WORKER, weights
-from tests.gateway.audio_files import speech, wav
-from tests.gateway.processes import GatewayProcess, eventually, started_fleets
+from tests.gateway.audio.files import speech, wav
+from tests.gateway.stages.processes import GatewayProcess, eventually, started_fleets
 from tests.text_models import telling_model
 
 FILES = {

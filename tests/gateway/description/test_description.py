@@ -13,7 +13,7 @@ from gateway.app import create_app
 from gateway.audio.formats import CONTENT_TYPES
 from gateway.description.document import SOCKET, recorded
 from gateway.settings import load_settings
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 from tests.gateway.description.examples import Runner, differences, kind_of, operations, running
 from tests.security.access.route_table import routes_of
 from tests.security.apps import running_app

@@ -14,7 +14,7 @@ from gateway.app import create_app
 from gateway.cli import server_config
 from gateway.edge import memory
 from gateway.settings import load_settings
-from tests.gateway.administration import ADMIN, ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
 
 
 @pytest.fixture

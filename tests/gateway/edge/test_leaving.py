@@ -15,7 +15,7 @@ from gateway.cli import server_config
 from gateway.edge.connections.pipelining import LONGEST_PIPELINED_BODY, MOST_PIPELINED
 from gateway.settings import load_settings
 from tests.gateway.edge.server import Server
-from tests.gateway.processes import GatewayProcess, one_running, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, one_running, started_fleets
 from tests.security.raw import PATIENCE_SECONDS, exchange, read_response, status_of
 from tests.worker.harness import LONG, WorkerProcess
 

@@ -15,9 +15,9 @@ from websockets.asyncio.client import connect
 from gateway.edge import certificate as edge_certificate
 from gateway.settings import load_settings
 from sockets.authorities import authorities
-from tests.gateway.administration import ADMIN_TOKEN
-from tests.gateway.certificates import make_certificate
-from tests.gateway.processes import TEXT, eventually, pcm_of, started_fleets
+from tests.gateway.callers.administration import ADMIN_TOKEN
+from tests.gateway.edge.certificates import make_certificate
+from tests.gateway.stages.processes import TEXT, eventually, pcm_of, started_fleets
 from voxfleet.client import Client
 from voxfleet.fleet.checkup import look
 from voxfleet.fleet.desk import Counter

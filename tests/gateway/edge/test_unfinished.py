@@ -7,7 +7,7 @@ import logging
 from contextvars import copy_context
 
 from gateway.edge.unfinished import UnfinishedFilter, leave_unfinished
-from tests.gateway.processes import started_fleets
+from tests.gateway.stages.processes import started_fleets
 
 CUT = "ASGI callable returned without completing response."
 

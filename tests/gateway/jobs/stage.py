@@ -13,8 +13,8 @@ from gateway.app import create_app
 from gateway.jobs import service
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from tests.gateway.processes import eventually
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.stages.processes import eventually
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import QUICK, all_serving
 from worker.protocol import StartRequest
 

@@ -19,8 +19,8 @@ from tests.gateway.jobs.stage import (
     reading_worker,
     running,
 )
-from tests.gateway.processes import check_error
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.processes import check_error
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import latents_of
 from worker.protocol import ANY_VOICE, ErrorDetail
 

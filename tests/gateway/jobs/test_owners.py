@@ -14,7 +14,7 @@ from tests.gateway.jobs.stage import (
     reading_worker,
     running,
 )
-from tests.gateway.processes import check_error, eventually
+from tests.gateway.stages.processes import check_error, eventually
 
 
 async def test_a_job_belongs_to_its_owner(tmp_path: Path) -> None:

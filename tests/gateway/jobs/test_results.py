@@ -21,7 +21,7 @@ from tests.gateway.jobs.stage import (
     reading_worker,
     running,
 )
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 
 OPUS = {"format": "opus", "bit_rate": 256_001}
 FORMATS = ("wav", "mp3", "flac", "opus", "aac", "m4b")

@@ -13,8 +13,8 @@ from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Granularity, Timed, Times, find_words
 from tests.gateway.jobs.stage import TEXT, Service, reading_worker, running
-from tests.gateway.processes import check_error
-from tests.gateway.scripted_worker import Act
+from tests.gateway.stages.processes import check_error
+from tests.gateway.stages.scripted_worker import Act
 from tests.gateway.timing.audio import FakeAligner
 
 

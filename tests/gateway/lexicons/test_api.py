@@ -13,7 +13,7 @@ import pytest
 from websockets.sync.client import connect
 
 from gateway.lexicons.file import read_file
-from tests.gateway.processes import GatewayProcess, check_error, pcm_of, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, check_error, pcm_of, started_fleets
 
 KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 SEED = 5

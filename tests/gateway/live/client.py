@@ -14,7 +14,7 @@ from gateway.live.speech.witness import LiveWitness
 from gateway.service import Gateway
 from gateway.slots.line.standing import Standing
 from gateway.timing.part import PartTimes
-from tests.gateway.processes import pcm_of
+from tests.gateway.stages.processes import pcm_of
 
 PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
 """None of the faults here is a silence, and a busy machine must not be taken for one."""

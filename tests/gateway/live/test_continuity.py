@@ -8,9 +8,9 @@ from gateway.live.messages import Start
 from gateway.live.speech.continuity import take_over
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.conditioning import Conditioning
-from tests.gateway.fleet import describe_model
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import gateway_of
 from worker.protocol import Latents, StartRequest
 

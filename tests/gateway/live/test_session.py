@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.live.session.states import State
-from tests.gateway.live_stage import RATE, Stage
+from tests.gateway.live.stage import RATE, Stage
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gateway.live_stage import Stage
+from tests.gateway.live.stage import Stage
 
 
 class Play:

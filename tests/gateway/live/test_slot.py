@@ -6,10 +6,10 @@ import asyncio
 from contextlib import ExitStack
 
 from gateway.slots.line.standing import Standing
-from tests.gateway.fleet import ANY, status
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
-from tests.gateway.recordings import until
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.sessions.recordings import until
+from tests.gateway.stages.fleet import ANY, status
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import gateway_of
 
 

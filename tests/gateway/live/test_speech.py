@@ -19,9 +19,9 @@ from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.line.standing import Priority
 from gateway.streams.clip.progress import seed_of_take
 from gateway.voices.resolution import Speaker
-from tests.gateway.fleet import status
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
-from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker
+from tests.gateway.stages.fleet import status
+from tests.gateway.stages.scripted_worker import PATCH_BYTES, Act, ScriptedWorker
 from tests.gateway.streams.stage import gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import WATCHED, ErrorDetail

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.metrics import Metrics
-from tests.gateway.fleet import Fleet, status
+from tests.gateway.stages.fleet import Fleet, status
 from worker.protocol import Counters
 
 

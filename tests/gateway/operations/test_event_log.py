@@ -13,7 +13,7 @@ from gateway.operations.event_log import EventLog
 from gateway.operations.overload import QUIET_SECONDS, OverloadWatch
 from gateway.operations.worker_journal import WorkerJournal
 from gateway.workers.client import WorkerUnreachable
-from tests.gateway.fleet import Fleet, ManualClock, status
+from tests.gateway.stages.fleet import Fleet, ManualClock, status
 from worker.protocol import WorkerState, WorkerStatus
 
 

@@ -8,7 +8,7 @@ from gateway.slots.capacity.figures import WINDOW_REQUESTS, WorkerFigures
 from gateway.slots.line.about import About
 from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet
+from tests.gateway.stages.fleet import Fleet
 
 
 def test_figures_of_a_worker_are_of_its_last_requests() -> None:

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.app import create_app
 from gateway.operations.page_gate import api_of, page_of
 from gateway.settings import load_settings
-from tests.gateway.administration import ADMIN, ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
 
 
 @pytest.fixture

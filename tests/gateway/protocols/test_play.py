@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 from gateway.errors import ApiError
 from gateway.protocols.links import LinkRequest, Links
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.processes import TEXT, GatewayProcess, check_error, pcm_of, started_fleets
+from tests.gateway.stages.processes import TEXT, GatewayProcess, check_error, pcm_of, started_fleets
 
 PAGE = "https://app.example"
 STRANGER = "https://evil.example"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.gateway.processes import LONG_TEXT, StartFleet, queue_of, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, StartFleet, queue_of, started_fleets
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.processes import TEXT, GatewayProcess, check_error, pcm_of, started_fleets
+from tests.gateway.stages.processes import TEXT, GatewayProcess, check_error, pcm_of, started_fleets
 
 SECONDS = len(pcm_of(TEXT, 5)) / 2 / 24_000
 

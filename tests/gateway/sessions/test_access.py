@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.processes import check_error
 from tests.gateway.sessions.clients import ADMIN, PCM, Clients, running
+from tests.gateway.stages.processes import check_error
 
 
 async def test_one_sees_ones_own_and_an_administrator_sees_all(clients: Clients) -> None:

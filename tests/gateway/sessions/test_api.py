@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway.audio_files import wav_samples
-from tests.gateway.processes import check_error
+from tests.gateway.audio.files import wav_samples
 from tests.gateway.sessions.clients import PCM, RATE, SPAN, Clients
+from tests.gateway.stages.processes import check_error
 
 
 async def test_what_it_shows_is_what_was_recorded(clients: Clients) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gateway.sessions.archive import Part, stream_zip
-from tests.gateway.audio_files import wav_samples
-from tests.gateway.processes import check_error
+from tests.gateway.audio.files import wav_samples
 from tests.gateway.sessions.clients import PCM, Clients
+from tests.gateway.stages.processes import check_error
 
 
 async def test_the_zip_holds_everything(clients: Clients) -> None:

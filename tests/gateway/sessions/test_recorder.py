@@ -11,7 +11,7 @@ from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
-from tests.gateway.recordings import (
+from tests.gateway.sessions.recordings import (
     RATE,
     folder_of,
     open_session,
@@ -21,7 +21,7 @@ from tests.gateway.recordings import (
     speak,
     wav_audio,
 )
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.sessions.storage.writer import Writer
 from tests.forks import REPOSITORY
-from tests.gateway.recordings import (
+from tests.gateway.sessions.recordings import (
     RATE,
     failures,
     folder_of,
@@ -27,7 +27,7 @@ from tests.gateway.recordings import (
     until_interrupted,
     wav_audio,
 )
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, gateway_of
 
 

@@ -15,8 +15,8 @@ from gateway.database import Session
 from gateway.sessions.file_names import stem_of
 from gateway.sessions.storage.files import TIMELINE
 from gateway.sessions.upkeep import make_searchable
-from tests.gateway.processes import check_error
 from tests.gateway.sessions.clients import ADMIN, Clients
+from tests.gateway.stages.processes import check_error
 
 TEXT = "Straße und ÉCOLE, 100% safe_mode. " + "今天天气很好,我们去公园散步。"
 

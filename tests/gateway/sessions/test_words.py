@@ -15,7 +15,7 @@ from gateway.timing.alignment import Heard
 from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Timed, Times
-from tests.gateway.recordings import RATE, folder_of, open_session, recording_gateway, row_of
+from tests.gateway.sessions.recordings import RATE, folder_of, open_session, recording_gateway, row_of
 from tests.gateway.timing.audio import FakeAligner, noise
 
 TEXTS = ("One two three. ", "Four five.")

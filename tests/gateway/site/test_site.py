@@ -14,7 +14,7 @@ import pytest
 from gateway.app import create_app
 from gateway.settings import load_settings
 from gateway.site.edition import File
-from tests.gateway.administration import ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN_TOKEN
 
 PAGE = """<html><head>
   <link rel="preload" href="/static/fonts/a.woff2">

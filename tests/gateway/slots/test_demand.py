@@ -10,7 +10,7 @@ from gateway.slots.demand import ModelDemand
 from gateway.slots.line.charge import SECONDS_PER_TOKEN, charge
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet, status
+from tests.gateway.stages.fleet import Fleet, status
 from worker.protocol import TextModelDescription
 
 TEXT = TextModelDescription(kind="text", name="tiny", revision="1", vocab_size=300, max_model_len=512)

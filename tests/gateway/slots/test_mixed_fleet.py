@@ -8,9 +8,9 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet, status, worker_of
 from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import Fleet, status, worker_of
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, Ear, gateway_of, prefer_the_first, speak
 from worker.protocol import ErrorDetail, TextModelDescription
 

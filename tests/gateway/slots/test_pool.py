@@ -11,7 +11,7 @@ from gateway.errors import ApiError
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import Lease
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import ANY, Fleet, describe_model, status, worker_of
+from tests.gateway.stages.fleet import ANY, Fleet, describe_model, status, worker_of
 
 
 async def hold(fleet: Fleet, ticket: Ticket, release: asyncio.Event) -> Lease:

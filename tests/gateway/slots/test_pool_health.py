@@ -8,7 +8,7 @@ from gateway.errors import ApiError
 from gateway.slots.capacity.worker import Health
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import ANY, Fleet, describe_model, status, worker_of
+from tests.gateway.stages.fleet import ANY, Fleet, describe_model, status, worker_of
 from worker.protocol import WorkerState
 
 

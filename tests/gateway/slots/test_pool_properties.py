@@ -20,7 +20,7 @@ from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet, check_queue, describe_model, status
+from tests.gateway.stages.fleet import Fleet, check_queue, describe_model, status
 from worker.protocol import WorkerState
 
 MODELS = ("alpha", "beta")

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.slots.line.standing import Standing
-from tests.gateway.fleet import ANY, BULK, DEFAULT, INTERACTIVE, Counterpart, Fleet
+from tests.gateway.stages.fleet import ANY, BULK, DEFAULT, INTERACTIVE, Counterpart, Fleet
 
 
 async def test_a_full_queue_gives_way_to_the_tenant_with_less_in_it(one_slot: Counterpart) -> None:

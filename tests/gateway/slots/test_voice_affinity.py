@@ -10,7 +10,7 @@ from gateway.errors import ApiError
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import Fleet, describe_model, status, worker_of
+from tests.gateway.stages.fleet import Fleet, describe_model, status, worker_of
 
 VOICE = Requirement(affinity="a voice")
 

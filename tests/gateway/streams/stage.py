@@ -11,7 +11,7 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
-from tests.gateway.scripted_worker import ScriptedWorker, frames_of
+from tests.gateway.stages.scripted_worker import ScriptedWorker, frames_of
 from worker.protocol import StartRequest
 
 TEXT = "Faults are planned for."

@@ -9,7 +9,7 @@ from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
 from gateway.streams.failover import HANDED_OVER, MAX_DEATHS, MAX_UNREACHABLE, Failover
 from gateway.streams.retry_budget import RetryBudget
-from tests.gateway.fleet import Fleet, ManualClock, status
+from tests.gateway.stages.fleet import Fleet, ManualClock, status
 from worker.protocol import WorkerState
 
 

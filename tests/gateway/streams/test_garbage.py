@@ -32,9 +32,9 @@ from gateway.streams.interruption import Interruption
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream
-from tests.gateway.administration import ADMIN, ADMIN_TOKEN
-from tests.gateway.processes import eventually
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
+from tests.gateway.stages.processes import eventually
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 
 OF_A_REQUEST = (
     Attempts, BoundedHttpProtocol, BoundedWebSocketProtocol, ClientSocket, Clip, FrameStream, Interruption,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from gateway.slots.capacity.worker import Health
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, QUICK, Ear, gateway_of, speak
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from gateway.service import Gateway
-from tests.gateway.processes import eventually
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.processes import eventually
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of, speak
 
 PATIENT = {"stall_timeout_seconds": 60, "frame_timeout_seconds": 10, "cancel_timeout_seconds": 0.1}

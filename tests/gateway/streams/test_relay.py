@@ -19,7 +19,7 @@ from gateway.streams import relay
 from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream, StreamBroken
 from gateway.workers.metronome import Metronome
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of, prefer_the_first, speak
 from worker.protocol import ErrorDetail, Paused, StartRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.streams.retry_budget import MIN_FLOOR, WINDOW_SECONDS, RetryBudget
-from tests.gateway.fleet import ManualClock
+from tests.gateway.stages.fleet import ManualClock
 
 
 def spend_all(budget: RetryBudget) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.gateway.audio_files import wav
+from tests.gateway.audio.files import wav
 from tests.models.finetuning.conftest import RATE, WORDS, voiced
 
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}

@@ -20,8 +20,8 @@ from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
 from gateway.training.progress import progress_of
-from tests.gateway.audio_files import wav
-from tests.gateway.processes import check_error
+from tests.gateway.audio.files import wav
+from tests.gateway.stages.processes import check_error
 from tests.gateway.training.conftest import clip
 from tests.gateway.training.stage import TRAINING, running
 

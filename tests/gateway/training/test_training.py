@@ -15,8 +15,8 @@ import soundfile
 
 from tests.forks import REPOSITORY
 from tests.gateway.adapters.uploads import WORKER
-from tests.gateway.owners import API_KEYS, KEYS, client
-from tests.gateway.processes import GatewayProcess, StartFleet, check_error, started_fleets
+from tests.gateway.callers.owners import API_KEYS, KEYS, client
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, check_error, started_fleets
 from tests.gateway.training.conftest import (
     CONSENT,
     ENOUGH,

@@ -17,9 +17,9 @@ from gateway.errors import ApiError
 from gateway.voices import consent
 from gateway.voices.recordings import noise
 from gateway.voices.recordings.decoding import Recording
-from tests.gateway.audio_files import RATE, encoded, noisy_speech, speech, wav
-from tests.gateway.owners import API_KEYS, KEYS, client, owner
-from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+from tests.gateway.audio.files import RATE, encoded, noisy_speech, speech, wav
+from tests.gateway.callers.owners import API_KEYS, KEYS, client, owner
+from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
 
 ADMIN = "the token of the admin"

@@ -15,7 +15,7 @@ from gateway.files.content_files import ContentFiles
 from gateway.voices.latents import LatentCache
 from gateway.voices.resolution import CustomSpeaker
 from gateway.workers.client import WorkerUnreachable
-from tests.gateway.fleet import describe_model
+from tests.gateway.stages.fleet import describe_model
 from worker.protocol import EncodeResponse, Latents
 
 AUDIO = b"RIFF and so on"

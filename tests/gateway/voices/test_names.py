@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.audio_files import encoded, speech
-from tests.gateway.owners import API_KEYS, owner
-from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+from tests.gateway.audio.files import encoded, speech
+from tests.gateway.callers.owners import API_KEYS, owner
+from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}
 

@@ -14,9 +14,9 @@ from gateway.requests import TtsRequest
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.conditioning import Conditioning
 from gateway.streams.clip.start import start_request
-from tests.gateway.audio_files import speech, wav
-from tests.gateway.fleet import describe_model
-from tests.gateway.processes import (
+from tests.gateway.audio.files import speech, wav
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     GatewayProcess,
     StartFleet,
@@ -25,7 +25,7 @@ from tests.gateway.processes import (
     pcm_of,
     started_fleets,
 )
-from tests.gateway.processes import workers_of as describe_workers
+from tests.gateway.stages.processes import workers_of as describe_workers
 from tests.worker.harness import WorkerProcess
 from worker.protocol import Latents
 

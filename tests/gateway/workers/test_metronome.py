@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.workers.metronome import Metronome
-from tests.gateway.fleet import ManualClock
+from tests.gateway.stages.fleet import ManualClock
 
 
 def test_on_a_machine_in_good_order_deadlines_are_what_they_are() -> None:

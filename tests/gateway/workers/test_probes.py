@@ -8,7 +8,7 @@ from asyncio import StreamReader, StreamWriter
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.workers.health import until_health
 
 SILENT = 150

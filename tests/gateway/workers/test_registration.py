@@ -17,8 +17,8 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health
 from gateway.synthesis.synthesis import Synthesis
-from tests.gateway.fleet import status
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import status
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, QUICK, SEED, TEXT, Ear
 from tests.gateway.workers.health import until_health
 from worker.protocol import REGISTRATION_PATH, Registration

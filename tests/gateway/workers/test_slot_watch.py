@@ -17,10 +17,10 @@ from websockets.http11 import Request, Response
 from gateway.service import Gateway
 from gateway.slots.capacity.worker import Worker
 from gateway.workers import slot_watch
-from tests.gateway.fleet import ANY
-from tests.gateway.processes import eventually
-from tests.gateway.recordings import until
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.sessions.recordings import until
+from tests.gateway.stages.fleet import ANY
+from tests.gateway.stages.processes import eventually
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, Ear, gateway_of, speak
 from worker.protocol import GATEWAY_HEADER, SLOTS_PATH
 

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import RequestError
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.vae.audio_encoding import AudioEncoder, read_audio
-from tests.gateway.audio_files import encoded, speech
+from tests.gateway.audio.files import encoded, speech
 
 
 @pytest.mark.parametrize("kind", ["wav", "m4a", "webm"])

@@ -23,8 +23,8 @@ from websockets.asyncio.client import connect
 from gateway.files.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret, read_secret
 from tests.e2e.processes import eventually, free_port
 from tests.forks import PATIENCE_SECONDS, REPOSITORY, search_path
-from tests.gateway.administration import ADMIN
-from tests.gateway.processes import LONG_TEXT, StartFleet, check_error
+from tests.gateway.callers.administration import ADMIN
+from tests.gateway.stages.processes import LONG_TEXT, StartFleet, check_error
 from tests.security.raw import NOWHERE
 
 

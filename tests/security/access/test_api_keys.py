@@ -11,7 +11,7 @@ import pytest
 
 from gateway.callers.doorkeeper import Doorkeeper
 from gateway.settings import load_settings
-from tests.gateway.processes import StartFleet
+from tests.gateway.stages.processes import StartFleet
 from tests.security.apps import running_app
 from tests.security.raw import NOWHERE
 

@@ -11,8 +11,15 @@ import pytest
 
 from gateway.voices.clip_cache import ClipCache, ClipKey
 from tests.forks import PATIENCE_SECONDS
-from tests.gateway.audio_files import encoded, speech, wav_samples
-from tests.gateway.processes import GatewayProcess, all_free, check_error, queue_of, queued, started_fleets
+from tests.gateway.audio.files import encoded, speech, wav_samples
+from tests.gateway.stages.processes import (
+    GatewayProcess,
+    all_free,
+    check_error,
+    queue_of,
+    queued,
+    started_fleets,
+)
 
 KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}

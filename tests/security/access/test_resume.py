@@ -18,7 +18,7 @@ from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
 from gateway.streams.clip.clip import Clip
 from gateway.streams.resumption.token import ResumeTokens
-from tests.gateway.fleet import (
+from tests.gateway.stages.fleet import (
     ANY,
     BULK,
     DEFAULT,
@@ -29,7 +29,7 @@ from tests.gateway.fleet import (
     describe_model,
     one_taken_slot,
 )
-from tests.gateway.processes import LONG_TEXT, StartFleet, all_free, queued, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, StartFleet, all_free, queued, started_fleets
 
 RESUMED = Requirement("alpha", "default", "1")
 KEY = "an-interactive-key-of-32-letters"

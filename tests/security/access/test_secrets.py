@@ -7,9 +7,9 @@ import pytest
 
 from gateway.settings import load_settings
 from sockets.guesses import SECONDS_PER_TRY, TRIES, Guesses
-from tests.gateway.administration import ADMIN
-from tests.gateway.fleet import ManualClock
-from tests.gateway.processes import StartFleet, check_error
+from tests.gateway.callers.administration import ADMIN
+from tests.gateway.stages.fleet import ManualClock
+from tests.gateway.stages.processes import StartFleet, check_error
 from tests.security.raw import NOWHERE
 from tests.worker.harness import WorkerProcess
 from worker.settings import SettingsError

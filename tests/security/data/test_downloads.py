@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.gateway.recordings import RATE, pcm
+from tests.gateway.sessions.recordings import RATE, pcm
 from tests.security.apps import running_app
 
 MARKUP = "<script>alert(1)</script>"

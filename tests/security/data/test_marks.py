@@ -11,7 +11,7 @@ import pytest
 from gateway.audio.formats import AudioFormat
 from gateway.audio.note import SOURCE_TYPE
 from gateway.settings import load_settings
-from tests.gateway.processes import TEXT, GatewayProcess, StartFleet, started_fleets
+from tests.gateway.stages.processes import TEXT, GatewayProcess, StartFleet, started_fleets
 from voxfleet.commands.detect import detect
 
 RAW = ["alaw", "f32", "pcm", "ulaw"]

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
 from gateway.files.disk import Disk
-from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose
 from gateway.settings import GatewaySettings
-from tests.gateway.recordings import (
+from tests.gateway.sessions.recordings import (
     RATE,
     failures,
     folder_of,

@@ -8,7 +8,7 @@ from string import Formatter
 
 from gateway.operations.event_log import EventLog
 from gateway.operations.sayings import SAYINGS
-from tests.gateway.processes import StartFleet, all_free
+from tests.gateway.stages.processes import StartFleet, all_free
 
 CANARY = "Xylophonkanarienvogel"
 

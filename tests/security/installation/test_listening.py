@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.settings import GatewaySettings
-from tests.gateway.processes import StartFleet
+from tests.gateway.stages.processes import StartFleet
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 

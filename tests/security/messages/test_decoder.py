@@ -15,7 +15,7 @@ from gateway.confined import children as confined_children
 from gateway.confined.program import sandbox
 from gateway.errors import ApiError
 from gateway.voices.recordings.decoding import READER, Decoder
-from tests.gateway.audio_files import speech, wav
+from tests.gateway.audio.files import speech, wav
 from tests.security.messages import taken_over_decoder
 from voxfleet.commands.doctor import Verdict, check_sandbox
 

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from sockets.untrusted import escape_controls, printable
 from tests.forks import REPOSITORY, search_path
-from tests.gateway.processes import GatewayProcess, StartFleet, eventually
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, eventually
 from tests.security.raw import NOWHERE, code_of, exchange, status_of
 from voxfleet.serving.console import readable
 

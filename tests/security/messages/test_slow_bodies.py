@@ -14,7 +14,7 @@ import pytest
 from gateway.edge.connections.crowd import Crowd
 from gateway.settings import load_settings
 from tests.forks import REPOSITORY
-from tests.gateway.processes import GatewayProcess, StartFleet, check_error
+from tests.gateway.stages.processes import GatewayProcess, StartFleet, check_error
 from tests.security.raw import NOWHERE, PATIENCE_SECONDS, code_of, exchange, read_response, status_of
 
 KEY = "a-valid-key-of-thirty-two-letters"

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from gateway.settings import GatewaySettings
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     PATIENCE_SECONDS,
     GatewayProcess,

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.voices.recordings.decoding import Decoder
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 from tests.security.apps import running_app
 
 PIECE = bytes(1 << 16)

@@ -13,7 +13,7 @@ from gateway.settings import load_settings
 from gateway.workers.client import WorkerClient
 from gateway.workers.metronome import Metronome
 from gateway.workers.whereabouts import Whereabouts
-from tests.gateway.fleet import describe_model, status
+from tests.gateway.stages.fleet import describe_model, status
 from worker.protocol import REGISTRATION_PATH
 
 SHARED = "a secret that all workers share"

@@ -22,8 +22,8 @@ from gateway.settings import load_settings
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.metronome import Metronome
 from sockets.authorities import authorities
-from tests.gateway.fleet import status
-from tests.gateway.processes import GatewayProcess, eventually, workers_of
+from tests.gateway.stages.fleet import status
+from tests.gateway.stages.processes import GatewayProcess, eventually, workers_of
 from worker.protocol import StartRequest
 
 

@@ -15,7 +15,7 @@ from gateway.settings import load_settings
 from gateway.settings.workers import PRIVATE_NETWORKS
 from gateway.workers.client import WorkerUnreachable
 from gateway.workers.whereabouts import NotAllowedError, Whereabouts
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.security.workers.registrar import SHARED, client_of, registrar, said
 
 OWN = {"w-a": "the own secret of worker a", "w-b": "the own secret of worker b"}

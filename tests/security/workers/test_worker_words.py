@@ -26,8 +26,8 @@ from gateway.voices.latents import LatentCache
 from gateway.workers.client import WorkerUnreachable
 from gateway.workers.frame_stream import FrameStream
 from gateway.workers.metronome import Metronome
-from tests.gateway.fleet import Fleet, describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import Fleet, describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
 from tests.security.workers.registrar import SHARED, client_of, registrar, said
 from worker.protocol import (

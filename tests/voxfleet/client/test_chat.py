@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.processes import GatewayProcess, all_free, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, all_free, started_fleets
 from tests.text_models import STORY, telling_model
 from tests.worker.harness import WorkerProcess
 from voxfleet.client import AsyncClient, Client, InvalidRequestError, SpeechError, UnreachableError

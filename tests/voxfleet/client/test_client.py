@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
 from tests.worker.harness import wait_until
 from voxfleet.client import (
     AsyncClient,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.processes import LONG_TEXT, GatewayProcess, all_free, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, GatewayProcess, all_free, started_fleets
 from voxfleet.client import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnreachableError
 
 KEY = "alices-key-is-long-enough"

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.gateway.adapters.uploads import WORKER
-from tests.gateway.processes import GatewayProcess, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, started_fleets
 from tests.gateway.training.conftest import CONSENT, ENOUGH, clip, write_recordings
 from tests.models.finetuning.conftest import WORDS
 from voxfleet.client import AsyncClient, InvalidRequestError, SpeechError, UnreachableError

@@ -11,7 +11,7 @@ import pytest
 from gateway.audio.encoders import stream_encoder
 from gateway.audio.formats import encode_clip
 from gateway.audio.note import SOFTWARE
-from tests.gateway.audio_files import speech
+from tests.gateway.audio.files import speech
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.commands.detect import DetectError, detect
 

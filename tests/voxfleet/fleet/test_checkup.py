@@ -13,7 +13,7 @@ import pytest
 from gateway.operations.fleet import FleetReport, KindReport
 from gateway.settings import GatewaySettings
 from tests.e2e.processes import gateway, worker
-from tests.gateway.administration import ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN_TOKEN
 from voxfleet import __version__
 from voxfleet.commands.doctor import Verdict
 from voxfleet.fleet.checkup import Look, judge, look

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from tests.forks import PATIENCE_SECONDS
-from tests.gateway.processes import started_fleets
+from tests.gateway.stages.processes import started_fleets
 from worker.engines.loading import load_engine
 from worker.gateways.registrar import Registrar, look_up
 from worker.lifecycle import Worker

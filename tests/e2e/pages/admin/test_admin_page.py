@@ -11,7 +11,7 @@ from tests.e2e.browser import watched_page
 from tests.e2e.pages.admin.sections import unfold
 from tests.e2e.processes import Server, gateway
 from tests.e2e.studio import write_voice
-from tests.gateway.administration import ADMIN, ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN, ADMIN_PAGE
 
 NAME = "<img src=x onerror=alert(1)>"
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"

@@ -14,7 +14,7 @@ from gateway.database import Database, FigureSpan
 from gateway.operations.measurements.figures import Figures
 from gateway.settings.storage import DATABASE_FILE
 from tests.e2e.processes import eventually, gateway, worker
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 
 
 def test_graphs_show_what_was_kept_to_pointer_keyboard_and_as_a_table(page: Page, tmp_path: Path) -> None:

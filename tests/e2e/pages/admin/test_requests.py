@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from tests.e2e.pages.admin.sections import LONG, PARAGRAPH
 from tests.e2e.processes import Server
-from tests.gateway.administration import ADMIN, ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN, ADMIN_PAGE
 
 
 def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet: Server) -> None:

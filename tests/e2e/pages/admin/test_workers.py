@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.pages.admin.sections import SENTENCE
 from tests.e2e.processes import Server, eventually, gateway, worker
-from tests.gateway.administration import ADMIN_PAGE
+from tests.gateway.callers.administration import ADMIN_PAGE
 
 
 def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:

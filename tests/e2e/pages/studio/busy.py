@@ -10,7 +10,7 @@ import httpx
 
 from tests.e2e.pages.studio.stage import PARAGRAPH
 from tests.e2e.processes import Server, eventually
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 
 
 def slots_used(edge: Server) -> int:

@@ -14,7 +14,7 @@ from tests.e2e.browser import INSECURE_HOST, watched_page
 from tests.e2e.pages.studio.busy import occupied, slots_used
 from tests.e2e.pages.studio.stage import PARAGRAPH, SENTENCE, expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 

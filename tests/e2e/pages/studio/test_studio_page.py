@@ -13,7 +13,7 @@ from tests.e2e.pages.studio.clips import SENTENCE, speak
 from tests.e2e.pages.studio.stage import expect_player, expect_state, open_studio
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data
-from tests.gateway.administration import ADMIN
+from tests.gateway.callers.administration import ADMIN
 
 
 @pytest.fixture(scope="module")

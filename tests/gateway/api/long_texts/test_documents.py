@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.gateway.documents.files import epub, page
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 from tests.security.apps import running_app
 
 BOOK = epub({"1.xhtml": page("<h1>One</h1><p>They walked.</p>"), "2.xhtml": page("<h1>Two</h1><p>Home.</p>")})

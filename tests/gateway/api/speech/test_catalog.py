@@ -11,8 +11,8 @@ from gateway.app import create_app
 from gateway.settings import load_settings
 from gateway.slots.capacity.worker import Health, Worker
 from gateway.voices.catalog import built_in_voices
-from tests.gateway.administration import ADMIN_TOKEN
-from tests.gateway.fleet import describe_model, status
+from tests.gateway.callers.administration import ADMIN_TOKEN
+from tests.gateway.stages.fleet import describe_model, status
 from worker.protocol import LoadingProgress, VoiceDescription, WorkerState
 
 

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 from gateway.api.transfer.repeats import asked_for
-from tests.gateway.audio_files import RATE, speech, wav
+from tests.gateway.audio.files import RATE, speech, wav
 from tests.gateway.jobs.stage import Service, reading_worker, running
-from tests.gateway.processes import check_error
+from tests.gateway.stages.processes import check_error
 from worker.protocol import AdapterDescription
 
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}

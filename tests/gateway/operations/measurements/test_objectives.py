@@ -23,8 +23,8 @@ from gateway.settings import GatewaySettings
 from gateway.slots.line.standing import Priority, Standing
 from gateway.synthesis.synthesis import Synthesis
 from gateway.timing.part import PartTimes
-from tests.gateway.fleet import Fleet, describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import Fleet, describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import TEXT, Ear, gateway_of
 
 KIND = Kind("m", "built_in", "voxfleet", "anonymous")

@@ -8,7 +8,7 @@ from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.operations.measurements.objectives import Kind
 from gateway.operations.measurements.playback import PlaybackReports
-from tests.gateway.fleet import Fleet, ManualClock
+from tests.gateway.stages.fleet import Fleet, ManualClock
 
 KIND = Kind("m", "built_in", "voxfleet", "anonymous")
 

@@ -16,7 +16,7 @@ import soundfile
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, all_free, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, all_free, started_fleets
 
 KEY = "acme-0123456789abcdef"
 HEADERS = {"Authorization": f"Bearer {KEY}", "Cartesia-Version": "2026-08-14"}

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, started_fleets
 
 KEY = "acme-0123456789abcdef"
 HEADERS = {"Authorization": f"Token {KEY}"}

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.forks import PATIENCE_SECONDS
-from tests.gateway.processes import TEXT, GatewayProcess, all_free, pcm_of, queue_of, started_fleets
+from tests.gateway.stages.processes import TEXT, GatewayProcess, all_free, pcm_of, queue_of, started_fleets
 
 KEY = "a key that is long enough"
 LONG = "It was the best of times, it was the worst of times. " * 8

@@ -13,7 +13,7 @@ import pytest
 from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import FORMATS, OutputFormat, output_format
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
 
 CLIP = "/v1/text-to-speech"
 RACHEL = "21m00Tcm4TlvDq8ikWAM"

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from gateway.slots.line.charge import charge
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     GatewayProcess,
     all_free,
     check_error,

@@ -14,9 +14,16 @@ import pytest
 import soundfile
 
 from gateway.protocols.openai.request import OPENAI_VOICES
+from tests.gateway.audio.files import encoded, speech
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.audio_files import encoded, speech
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, check_error, pcm_of, started_fleets
+from tests.gateway.stages.processes import (
+    LONG_TEXT,
+    TEXT,
+    GatewayProcess,
+    check_error,
+    pcm_of,
+    started_fleets,
+)
 
 RATE = 24000
 SPEECH = "/v1/audio/speech"

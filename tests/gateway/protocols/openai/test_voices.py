@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.audio_files import encoded, speech
-from tests.gateway.owners import API_KEYS, KEYS
-from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+from tests.gateway.audio.files import encoded, speech
+from tests.gateway.callers.owners import API_KEYS, KEYS
+from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 
 CONSENTS, VOICES = "/v1/audio/voice_consents", "/v1/audio/voices"
 SPOKEN, SAMPLE = encoded("webm", speech(4.0)), encoded("webm", speech(6.0))

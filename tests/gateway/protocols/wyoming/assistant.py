@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.forks import PATIENCE_SECONDS
-from tests.gateway.processes import GatewayProcess
+from tests.gateway.stages.processes import GatewayProcess
 
 
 def port_of(gateway: GatewayProcess) -> int:

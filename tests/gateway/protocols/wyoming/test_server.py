@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, queued, started_fleets
 from tests.gateway.protocols.wyoming.assistant import Assistant, assistant
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, queued, started_fleets
 from tests.text_models import telling_model
 
 RATE = 24000

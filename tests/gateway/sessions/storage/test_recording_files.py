@@ -14,7 +14,15 @@ from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import RecordingFiles, read_timeline, recover
 from gateway.sessions.storage.wav import WavFile, read_growing
 from tests.forks import REPOSITORY
-from tests.gateway.recordings import RATE, folder_of, open_session, pcm, recording_gateway, row_of, wav_audio
+from tests.gateway.sessions.recordings import (
+    RATE,
+    folder_of,
+    open_session,
+    pcm,
+    recording_gateway,
+    row_of,
+    wav_audio,
+)
 
 FIRST_LINE = {"type": "session", "id": "s", "kind": "clip", "created_at": "2026-01-01T00:00:00+00:00"}
 

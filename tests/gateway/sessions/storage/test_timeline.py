@@ -8,7 +8,7 @@ import pytest
 
 from gateway.sessions.storage.timeline import build, estimate_words
 from gateway.timing.words import locate
-from tests.gateway.recordings import RATE
+from tests.gateway.sessions.recordings import RATE
 
 
 def test_parts_are_found_in_the_text_they_were_cut_from() -> None:

@@ -16,7 +16,7 @@ from gateway.slots.capacity.estimates import (
     SlotForecast,
     SteadyOutlook,
 )
-from tests.gateway.fleet import ANY, Fleet
+from tests.gateway.stages.fleet import ANY, Fleet
 
 slots = st.lists(st.builds(SlotForecast, st.floats(0, 60), st.floats(0.05, 60)), min_size=1, max_size=8)
 

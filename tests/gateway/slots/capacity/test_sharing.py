@@ -9,7 +9,7 @@ import pytest
 
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.tickets import Ticket
-from tests.gateway.fleet import ANY, Fleet, status
+from tests.gateway.stages.fleet import ANY, Fleet, status
 
 
 class Shared:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import ApiError
 from gateway.slots.requirement import Requirement
-from tests.gateway.fleet import (
+from tests.gateway.stages.fleet import (
     ANY,
     BULK,
     DEFAULT,

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.service import Gateway
 from gateway.streams.clip.progress import seed_of_take
-from tests.gateway.scripted_worker import frames_of
+from tests.gateway.stages.scripted_worker import frames_of
 from tests.gateway.streams.stage import SEED, TEXT
 from worker.protocol import StartRequest
 

@@ -22,7 +22,7 @@ from gateway.streams.clip.takes import Takes
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
-from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
+from tests.gateway.stages.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
 from tests.gateway.streams.clip.takes import SENTENCES, counted, take
 from tests.gateway.streams.stage import SEED, TEXT, Ear, gateway_of, prefer_the_first
 from worker.protocol import FLAWS, WATCHED, StartRequest

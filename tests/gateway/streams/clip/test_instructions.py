@@ -17,9 +17,9 @@ from gateway.synthesis.synthesis import Synthesis
 from gateway.voices.fields import VoiceParameters
 from gateway.voices.resolution import DirectedSpeaker, Speaker
 from models import speech
-from tests.gateway.fleet import Fleet, describe_model, status, worker_of
 from tests.gateway.live.client import PATIENT, SENTENCES, Client
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import Fleet, describe_model, status, worker_of
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
 from worker.protocol import INSTRUCTIONS, Latents
 

@@ -12,8 +12,8 @@ from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
-from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import SEED, Ear, gateway_of, pcm_of, prefer_the_first
 from tests.gateway.streams.stage import speak as speak_text
 from worker.protocol import StartRequest

@@ -12,8 +12,8 @@ from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import Lexicon, language
 from models import speech
-from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
 from tests.gateway.streams.stage import speak as speak_text
 from worker.protocol import ModelDescription

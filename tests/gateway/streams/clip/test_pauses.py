@@ -18,8 +18,8 @@ from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.text import Lexicon
-from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import SEED, Ear, gateway_of, pcm_of, prefer_the_first
 
 RATE = 24_000

@@ -11,8 +11,8 @@ from gateway.streams.clip.sample import VoiceSample, better_sample
 from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens, TokenWriter
 from models import speech
-from tests.gateway.fleet import describe_model
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import SEED, Ear, gateway_of, latents_of, prefer_the_first, speak
 from worker.protocol import ANY_VOICE, INSTRUCTIONS, AdapterUse, Latents, ModelDescription
 

@@ -11,7 +11,7 @@ from gateway.service import Gateway
 from gateway.streams.clip.progress import seed_of_take
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.listening import confidence_in
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.clip.takes import SENTENCES, counted, take
 from tests.gateway.streams.stage import SEED, TEXT, Ear, gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner

@@ -14,7 +14,7 @@ from gateway.streams.clip.parts import WORDS_ONLY
 from gateway.streams.clip.times import InOrder
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
-from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
 from tests.gateway.timing.audio import FakeAligner
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gateway.callers.elsewhere import EVERY_SECONDS
-from tests.gateway.processes import (
+from tests.gateway.stages.processes import (
     LONG_TEXT,
     GatewayProcess,
     StartFleet,

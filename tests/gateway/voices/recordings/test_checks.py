@@ -10,7 +10,7 @@ from gateway.voices.recordings.checks import Checked, check, examine
 from gateway.voices.recordings.decoding import Recording
 from gateway.voices.recordings.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
 from gateway.voices.recordings.regions import MOST_REGIONS, Region, regions_of
-from tests.gateway.audio_files import RATE, speech
+from tests.gateway.audio.files import RATE, speech
 
 ENOUGH = 6.0
 

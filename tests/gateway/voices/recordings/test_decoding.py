@@ -23,7 +23,7 @@ from gateway.confined.children import MAX_CHILDREN, MAX_WAITING, command
 from gateway.errors import ApiError
 from gateway.voices.recordings.decoding import MAX_SECONDS, PROCESSOR_SECONDS, READER, Decoder, Recording
 from gateway.voices.uploads import MAX_PER_TENANT, MAX_UPLOADS, Uploads
-from tests.gateway.audio_files import RATE, encoded, silence, speech, wav
+from tests.gateway.audio.files import RATE, encoded, silence, speech, wav
 
 HOUR_SECONDS = 3600
 

@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
-from tests.gateway.processes import LONG_TEXT, Stream, pcm_of
+from tests.gateway.stages.processes import LONG_TEXT, Stream, pcm_of
 from tests.voxfleet.conftest import ROOT, wait_until
 from tests.voxfleet.fleet.on_kubernetes.manifests import (
     Document,

@@ -14,7 +14,7 @@ from tests.e2e.pages.studio.stage import expect_player, expect_state, figure
 from tests.e2e.pages.studio.voices.sheet import held, make_from_file, names, open_sheet
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
-from tests.gateway.audio_files import noisy_speech, wav
+from tests.gateway.audio.files import noisy_speech, wav
 
 TELL_LATE = """() => {
   const play = HTMLMediaElement.prototype.play;

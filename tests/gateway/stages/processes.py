@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
-from tests.gateway.administration import ADMIN_TOKEN
+from tests.gateway.callers.administration import ADMIN_TOKEN
 from tests.worker.harness import WorkerProcess, expected_clip, wait_until
 
 TEXT = "The quick brown fox jumps over the lazy dog."

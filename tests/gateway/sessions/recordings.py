@@ -16,7 +16,7 @@ from gateway.sessions import Recording
 from gateway.sessions.witness import witness_clip
 from gateway.settings import load_settings
 from gateway.synthesis.synthesis import Outcome, Synthesis
-from tests.gateway.processes import eventually
+from tests.gateway.stages.processes import eventually
 from tests.gateway.streams.stage import SEED, TEXT, Ear
 
 RATE = 24000

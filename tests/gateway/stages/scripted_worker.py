@@ -23,8 +23,8 @@ from websockets.frames import Opcode
 from websockets.http11 import Request, Response
 
 from models.speech import SpeechRequest
-from tests.gateway.fleet import describe_model
-from tests.gateway.fleet import status as worker_status
+from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.fleet import status as worker_status
 from worker.engines.synthetic import SyntheticEngine
 from worker.kinds.speech import to_pcm
 from worker.protocol import (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from tests.gateway.processes import GatewayProcess
+from tests.gateway.stages.processes import GatewayProcess
 
 KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 API_KEYS = json.dumps({name: {"key": key} for name, key in KEYS.items()})

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.errors import ApiError
 from gateway.live.session.session import LiveSession
 from gateway.settings import GatewaySettings
-from tests.gateway.fleet import ManualClock
+from tests.gateway.stages.fleet import ManualClock
 
 RATE = 24_000
 LIMITS = {
