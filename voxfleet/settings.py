@@ -135,7 +135,11 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 def read_yaml(path: Path) -> Any:
     """What the file holds, an empty one `{}`. Raises SettingsError."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        try:
+            return loader.get_single_data() or {}
+        finally:
+            loader.dispose()
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

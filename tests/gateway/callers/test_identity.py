@@ -36,8 +36,8 @@ KEYS = {
 
 def connection(peer: str = "10.0.0.7", subprotocols: tuple[str, ...] = (), **headers: str) -> HTTPConnection:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "websocket", "client": (peer, 5), "headers": raw, "subprotocols": list(subprotocols)}
-    return HTTPConnection(scope)
+    scope = {"type": "websocket", "path": "/ws/tts", "client": (peer, 5), "headers": raw}
+    return HTTPConnection(scope | {"subprotocols": list(subprotocols)})
 
 
 def callers(**options: Any) -> Callers:
