@@ -13,7 +13,7 @@ import numpy as np
 import soundfile
 import soxr
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RATE = 24_000
 _CODECS: dict[str, tuple[str, str, int]] = {
     "flac": ("flac", "flac", 0),
