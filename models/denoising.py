@@ -32,8 +32,8 @@ def denoised(samples: np.ndarray, sample_rate: int) -> np.ndarray:
     from pyrnnoise import RNNoise
 
     late = round(LATE_SECONDS * sample_rate)
-    padded = np.concatenate([np.clip(samples, -1, 1) * _FULL_SCALE, np.zeros(2 * late)])
-    frames = RNNoise(sample_rate).denoise_chunk(padded.astype(np.int16)[None], partial=True)
+    padded = np.pad((np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16), (0, 2 * late))
+    frames = RNNoise(sample_rate).denoise_chunk(padded[None], partial=True)
     clean = np.concatenate([frame[0] for _, frame in frames])[late : late + len(samples)]
     clean = clean.astype(np.float32) / _FULL_SCALE
     return np.pad(clean, (0, len(samples) - len(clean)))

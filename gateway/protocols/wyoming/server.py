@@ -35,9 +35,8 @@ async def listening(gateway: Gateway) -> AsyncIterator[None]:
         task = asyncio.current_task()
         tasks.add(task)
         try:
-            with contextlib.suppress(
-                asyncio.CancelledError
-            ):  # the gateway ends; asyncio would report a defect
+            # It is cancelled when the gateway ends, which asyncio's streams would report as a defect.
+            with contextlib.suppress(asyncio.CancelledError):
                 await Connection(gateway, reader, writer).run()
         finally:
             tasks.discard(task)
