@@ -28,7 +28,7 @@ from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.voices.recorded_consents import RecordedConsents
 from gateway.voices.recordings.checks import Check, Checked, check, examine
 from gateway.voices.recordings.decoding import Decoder, Recording
-from gateway.voices.recordings.noise import without_noise
+from gateway.voices.recordings.noise import can_be_taken_out, without_noise
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.uploads import Uploads
@@ -149,7 +149,8 @@ class Voices:
     async def _read(self, file: int, form: VoiceForm, owner: str) -> tuple[Voice, bytes, list[Check]]:
         """A row of no table yet, its audio as it is kept, and remarks. Raises ApiError: 422, 503."""
         recording = await self._recording(file, form.denoise)
-        checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
+        cleanable = can_be_taken_out(form.denoise)
+        checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording, cleanable)
         voice = Voice(
             owner=owner,
             audio_sha256=audio_sha256,
@@ -160,9 +161,14 @@ class Voices:
         )
         return voice, audio, checked.checks
 
-    async def examine(self, file: int, denoise: bool = False) -> Checked:
-        """What is heard in an open audio file, of which nothing is kept. Raises ApiError: 422, 503."""
-        return await asyncio.to_thread(examine, await self._recording(file, denoise))
+    async def examine(self, file: int, denoise: bool | None = None) -> Checked:
+        """What is heard in an open audio file, of which nothing is kept. Raises ApiError: 422, 503.
+
+        denoise: whether noise is taken out of it; None: nobody can ask for that.
+        """
+        recording = await self._recording(file, bool(denoise))
+        cleanable = denoise is not None and can_be_taken_out(denoise)
+        return await asyncio.to_thread(examine, recording, cleanable)
 
     async def _recording(self, file: int, denoise: bool) -> Recording:
         """What is in an open audio file, without noise if that is wanted. Raises ApiError: 422, 503."""
@@ -290,8 +296,8 @@ def _consent_columns(said: VoiceChange, audio_sha256: str) -> dict[str, Any]:
     return consent.columns_of(said.consent_by, said.consent_statement, audio_sha256, now())
 
 
-def _examine(recording: Recording) -> tuple[Checked, bytes, str]:
+def _examine(recording: Recording, cleanable: bool = False) -> tuple[Checked, bytes, str]:
     """The audio as it is kept, as a wav file, and the hash of that. Raises ApiError 422."""
-    checked = check(recording)
+    checked = check(recording, cleanable)
     audio = checked.recording.wav()
     return checked, audio, hashlib.sha256(audio).hexdigest()

@@ -74,19 +74,22 @@ class Checked:
         return next((check for check in self.checks if check.severity == "error"), None)
 
 
-def check(recording: Recording) -> Checked:
+def check(recording: Recording, cleanable: bool = False) -> Checked:
     """`examine`, of what a voice can be made of.
 
     Raises ApiError 422 (param "audio"). Takes a while: not for the event loop.
     """
-    checked = examine(recording)
+    checked = examine(recording, cleanable)
     if (refusal := checked.refusal) is not None:
         raise ApiError(422, refusal.code, refusal.message, param="audio")
     return checked
 
 
-def examine(recording: Recording) -> Checked:
-    """Trim, measure and judge. Takes a while: not for the event loop."""
+def examine(recording: Recording, cleanable: bool = False) -> Checked:
+    """Trim, measure and judge. Takes a while: not for the event loop.
+
+    cleanable: whether its noise can be taken out where the client wants that.
+    """
     levels = frame_levels(recording)
     if levels.max(initial=-np.inf) < _SILENCE_DB:
         message = "the recording is silent: check that the right microphone is on"
@@ -106,7 +109,7 @@ def examine(recording: Recording) -> Checked:
     loudness = integrated_loudness(trimmed.samples / 32768.0, trimmed.sample_rate)
     offset_seconds = first / recording.sample_rate
     remarks += [*_on_length(trimmed), *_on_level(loudness), *_on_rate(trimmed)]
-    remarks += [*_on_pauses(inner, offset_seconds), *_on_noise(inner, offset_seconds)]
+    remarks += [*_on_pauses(inner, offset_seconds), *_on_noise(inner, offset_seconds, cleanable)]
     if recording.seconds - trimmed.seconds > _FRAME_SECONDS:
         remarks.append(_trimmed(recording, first, end))
     return Checked(trimmed, loudness, remarks, sound_seconds)
@@ -196,11 +199,13 @@ def _on_pauses(levels: np.ndarray, offset_seconds: float) -> list[Check]:
     return [Check("long_pause", "warning", message, _later(where, offset_seconds))]
 
 
-def _on_noise(levels: np.ndarray, offset_seconds: float) -> list[Check]:
+def _on_noise(levels: np.ndarray, offset_seconds: float, cleanable: bool) -> list[Check]:
     low, quiet, high = np.percentile(levels, [5, _QUIET_PERCENT, 95])
     if high - low >= _LEAST_RANGE_DB:
         return []
     message = "noise or music fills the pauses: the voice will have it too. Record in a quiet room"
+    if cleanable:
+        message += ", or have noise taken out with denoise=true"
     where = regions_of(levels <= quiet, _FRAME_SECONDS, 3 * _FRAME_SECONDS, 2 * _FRAME_SECONDS)
     return [Check("noise", "warning", message, _later(where, offset_seconds))]
 

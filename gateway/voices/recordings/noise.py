@@ -14,6 +14,11 @@ _FULL_SCALE = 32_767
 _INSTALL = "VOXFLEET_EXTRAS=denoise ./start_all.sh --install-only"
 
 
+def can_be_taken_out(done: bool) -> bool:
+    """Whether what is heard behind the speaker can be; `done`: it was already, and what is left stays."""
+    return is_available() and not done
+
+
 async def without_noise(recording: Recording) -> Recording:
     """Takes a tenth of the recording's time, in a thread. Raises ApiError 422 (param "denoise")."""
     if not is_available():

@@ -20,7 +20,7 @@ from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
 from gateway.training.progress import progress_of
-from tests.gateway.audio.files import wav
+from tests.gateway.audio.files import noisy_speech, wav
 from tests.gateway.stages.processes import check_error
 from tests.gateway.training.conftest import clip
 from tests.gateway.training.stage import TRAINING, running
@@ -69,6 +69,14 @@ async def test_a_recording_of_no_use_is_refused_by_name(
         error = check_error(await service.send(training, audio, **fields), 422)
         assert (error["code"], error["param"]) == (code, param)
         assert list((service.trainings.folder / training / "recordings").iterdir()) == []
+
+
+async def test_what_a_training_does_not_do_is_not_advised(tmp_path: Path) -> None:
+    """Noise is taken out of a voice's recording, not of a training's."""
+    async with running(tmp_path) as service:
+        sent = await service.send(await service.begin(), wav(noisy_speech()))
+        said = {check["code"]: check["message"] for check in sent.json()["recording"]["checks"]}
+        assert said["noise"].endswith("Record in a quiet room")
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,8 @@ def test_noise_is_taken_out_of_a_recording_where_that_is_wanted(ann: httpx.Clien
         voice = create(ann, denoise, recording, denoise=denoise, **CONSENT)
         assert judged["checks"] == voice["checks"]
         kept = ann.get(f"/api/voices/{voice['id']}/preview").content
+        advised = [check["message"] for check in judged["checks"] if check["code"] == "noise"]
+        assert all("denoise=true" in message for message in advised)
         heard[denoise] = ("noise" in {check["code"] for check in voice["checks"]}, len(kept), kept)
         assert send(ann, "/api/voices/trial", recording, denoise=denoise, **CONSENT).status_code == 200
     (heard_noise, size, kept), (heard_none, clean_size, clean) = heard["false"], heard["true"]
@@ -138,6 +140,11 @@ async def test_where_nothing_takes_noise_out_that_is_said(monkeypatch: pytest.Mo
         await noise.without_noise(Recording(np.zeros(8000, np.int16), 8000))
     problem = refused.value
     assert (problem.status_code, problem.code, problem.param) == (422, "denoise_unsupported", "denoise")
+    assert not noise.can_be_taken_out(done=False)
+
+
+def test_what_is_left_of_noise_is_not_said_to_go_once_more() -> None:
+    assert noise.can_be_taken_out(done=False) and not noise.can_be_taken_out(done=True)
 
 
 def test_a_recording_is_judged_without_a_voice(ann: httpx.Client, data_dir: Path) -> None:

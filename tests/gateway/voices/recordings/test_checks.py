@@ -10,7 +10,7 @@ from gateway.voices.recordings.checks import Checked, check, examine
 from gateway.voices.recordings.decoding import Recording
 from gateway.voices.recordings.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
 from gateway.voices.recordings.regions import MOST_REGIONS, Region, regions_of
-from tests.gateway.audio.files import RATE, speech
+from tests.gateway.audio.files import RATE, noisy_speech, speech
 
 ENOUGH = 6.0
 
@@ -99,6 +99,15 @@ def test_what_is_of_no_use_is_refused_with_advice(audio: np.ndarray, code: str, 
 )
 def test_what_makes_a_poor_voice_is_said(audio: np.ndarray, rate: int, code: str) -> None:
     assert code in codes(check(recording(audio, rate)))
+
+
+def test_noise_that_can_be_taken_out_is_said_to_be() -> None:
+    audio = recording(noisy_speech())
+    advice = {}
+    for cleanable in (False, True):
+        (remark,) = (each for each in examine(audio, cleanable).checks if each.code == "noise")
+        advice[cleanable] = remark.message
+    assert advice[True] == f"{advice[False]}, or have noise taken out with denoise=true"
 
 
 def where(audio: np.ndarray, code: str) -> tuple[Region, ...]:

@@ -96,6 +96,7 @@ export default {
   "check.narrow_band": "It sounds like a telephone: record at 16000 Hz or more.",
   "check.pauses": "More than half of it is pauses: read without a break, or trim them.",
   "check.noise": "There is noise or music in the pauses: record in a quiet room.",
+  "check.noise.remedy": "Take the noise out",
   "check.trimmed": "Silence was cut off at its ends.",
   "check.at": "({times} s)",
   "check.long": "It is long: 5 to 15 seconds are enough. Trim it with the handles.",

@@ -96,6 +96,7 @@ export default {
   "check.narrow_band": "采样率过低，听起来像电话：请使用 16000 Hz 以上。",
   "check.pauses": "停顿超过一半：请连续朗读，或剪掉停顿。",
   "check.noise": "停顿处有噪声或音乐：请在安静的房间录音。",
+  "check.noise.remedy": "去除噪声",
   "check.trimmed": "首尾的静音已剪掉。",
   "check.at": "（{times} 秒）",
   "check.long": "录音偏长：5 到 15 秒即可，请用两端的滑块剪短。",

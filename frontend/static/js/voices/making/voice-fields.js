@@ -77,6 +77,15 @@ export class VoiceFields {
     this.#denoiseRow.hidden = !can;
   }
 
+  /** Whether it is; null where it cannot be. @returns {boolean | null} */
+  get denoise() {
+    return this.#denoiseRow.hidden ? null : this.#inputs.denoise.checked;
+  }
+
+  set denoise(wanted) {
+    this.#inputs.denoise.checked = wanted;
+  }
+
   /** @param {string} statement to agree to @param {{by: string, at: string} | null} given the consent that is there */
   showConsent(statement, given) {
     this.setStatement(statement);

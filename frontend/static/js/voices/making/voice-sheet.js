@@ -62,6 +62,10 @@ export class VoiceSheet extends EventTarget {
       this.#fields.suggestTranscript(this.#source.words);
       this.#trial.reset();
     });
+    this.#source.element.addEventListener("denoise", () => {
+      this.#fields.denoise = true;
+      this.#fieldsChanged();
+    });
     this.#trial.addEventListener("wanted", () => this.#try());
     this.#trial.addEventListener("failed", ({ detail }) => this.#fail(detail));
     const attributes = { class: "sheet voice-sheet", id: "voice-sheet", "aria-labelledby": "voice-sheet-title" };
@@ -124,6 +128,7 @@ export class VoiceSheet extends EventTarget {
     this.#dialog.classList.toggle("narrow", voice !== null);
     this.#training.hidden = voice !== null || !this.trains;
     this.#fields.denoises = voice === null && this.denoises;
+    this.#source.denoise = this.#fields.denoise;
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");
     setMessage(this.#save, voice ? "voice.save" : "voice.make");
     this.#delete.hidden = voice === null;
@@ -150,7 +155,12 @@ export class VoiceSheet extends EventTarget {
   #changed({ target }) {
     this.#calm();
     if (this.#source.element.contains(target)) this.#trial.reset();
-    else this.#trial.keepFor(this.#fields.forTrial);
+    else this.#fieldsChanged();
+  }
+
+  #fieldsChanged() {
+    this.#source.denoise = this.#fields.denoise;
+    this.#trial.keepFor(this.#fields.forTrial);
   }
 
   /** Has a sentence spoken with the recording; nobody's voice is used before somebody agrees. */

@@ -12,12 +12,13 @@ const MOST_TIMES = 3;
 /**
  * @param {{code: string, severity: "info" | "warning" | "error", message: string, regions?: object[]}[]} checks
  * @param {number | null} from second at which what was checked begins, for saying when something is heard; null: not said
+ * @param {Record<string, HTMLElement>} remedies what mends it at once, by code
  */
-export function checkList(checks, from = null) {
+export function checkList(checks, from = null, remedies = {}) {
   const items = checks.map((check) => {
     const words = setMessage(h("span", {}), "text.plain", { text: () => wordsOf(check) + timesOf(check, from) });
     const bad = check.severity !== "info";
-    return h("li", { class: `check-item check-${check.severity}` }, icon(bad ? "warning" : "check"), words);
+    return h("li", { class: `check-item check-${check.severity}` }, icon(bad ? "warning" : "check"), words, remedies[check.code]);
   });
   return h("ul", { class: "checks" }, items);
 }

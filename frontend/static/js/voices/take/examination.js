@@ -25,11 +25,14 @@ export class Examination extends EventTarget {
   /** {state: "none" | "asking"}, {state: "told", from, audio_seconds, ...} or {state: "failed", error} */
   state = { state: "none" };
 
-  /** Asks about the part of a take that is kept. @param {import("./take.js").Take} take @param {{soon?: boolean}} [when] soon: once it rests */
-  ask(take, { soon = false } = {}) {
+  /**
+   * Asks about the part of a take that is kept. @param {import("./take.js").Take} take
+   * @param {{soon?: boolean, denoise?: boolean}} [how] soon: once it rests; denoise: without the noise in it
+   */
+  ask(take, { soon = false, denoise = false } = {}) {
     this.drop();
     this.#set({ state: "asking" });
-    this.#timer = setTimeout(() => this.#send(take), soon ? SETTLED_MS : 0);
+    this.#timer = setTimeout(() => this.#send(take, denoise), soon ? SETTLED_MS : 0);
   }
 
   /** Forgets what was asked. */
@@ -40,10 +43,10 @@ export class Examination extends EventTarget {
     this.#set({ state: "none" });
   }
 
-  async #send(take) {
+  async #send(take, denoise) {
     const asked = (this.#asked = new AbortController());
     const { from } = take;
-    const answer = await fleet.checkRecording(take.wav(), { signal: asked.signal }).then(
+    const answer = await fleet.checkRecording(take.wav(), { denoise, signal: asked.signal }).then(
       (heard) => ({ state: "told", from, ...heard }),
       (error) => ({ state: "failed", error }),
     );

@@ -48,6 +48,11 @@ export class RecordingPanel extends EventTarget {
     this.#show("idle");
   }
 
+  /** As of `TakeView`. @param {boolean | null} denoise */
+  set denoise(denoise) {
+    this.#view.denoise = denoise;
+  }
+
   /** Forgets the take and lets the microphone go. */
   reset() {
     this.#attempt += 1;

@@ -1,7 +1,7 @@
 /**
  * Where a new voice's sound comes from: the microphone, or a file that is dropped or chosen.
  *
- * Event "change". `source()` is what to upload: a Blob, or null.
+ * Event "change"; its element gets "denoise" of a `TakeView`. `source()` is what to upload: a Blob, or null.
  */
 import { Recorder } from "../../audio/recorder.js";
 import { h, icon } from "../../shared/page/dom.js";
@@ -57,6 +57,11 @@ export class SourcePanel extends EventTarget {
   /** The words that were read, where the reader had words to read. */
   get words() {
     return this.#file || !this.#recording.take || this.#which.value === "own" ? "" : this.#passage.textContent;
+  }
+
+  /** Whether noise is taken out of it; null: it cannot be. @param {boolean | null} denoise */
+  set denoise(denoise) {
+    this.#recording.denoise = this.#fileView.denoise = denoise;
   }
 
   /** Empties it, and lets the microphone go. */

@@ -1,6 +1,8 @@
 /**
  * A take to look at, listen to and trim: its waveform with a handle at each end, and marks where something is wrong.
  * What is wrong, the service says.
+ *
+ * Its element gets "denoise" when the reader wants the noise taken out.
  */
 import { h, icon, setIcon } from "../../shared/page/dom.js";
 import { decimal } from "../../i18n/format.js";
@@ -29,6 +31,7 @@ export class TakeView {
   #findings = h("div", { class: "take-findings" });
   #verdict = h("p", { class: "take-verdict", role: "status" });
   #ignored;
+  #denoise = null;
 
   /** @param {{ignored?: string[]}} [options] codes of remarks that do not hold here */
   constructor({ ignored = [] } = {}) {
@@ -41,6 +44,13 @@ export class TakeView {
     this.element = h("div", { class: "take", hidden: true }, this.#play, wave, this.#verdict, this.#findings);
     this.#examination.addEventListener("change", () => this.#showFindings());
     window.addEventListener("themechange", () => this.#paint());
+  }
+
+  /** Whether noise is taken out before it is used; null: it cannot be. @param {boolean | null} denoise */
+  set denoise(denoise) {
+    if (denoise === this.#denoise) return;
+    this.#denoise = denoise;
+    if (this.#take) this.#examine();
   }
 
   /** Stops what is being heard. */
@@ -61,7 +71,11 @@ export class TakeView {
     this.#from.value = take.from;
     this.#to.value = take.to;
     this.#sayEnds();
-    this.#examination.ask(take);
+    this.#examine();
+  }
+
+  #examine(soon = false) {
+    this.#examination.ask(this.#take, { soon, denoise: this.#denoise === true });
   }
 
   #trim() {
@@ -72,7 +86,7 @@ export class TakeView {
     this.#take.trim(Number(this.#from.value), Number(this.#to.value));
     this.#stop();
     this.#sayEnds();
-    this.#examination.ask(this.#take, { soon: true });
+    this.#examine(true);
   }
 
   #sayEnds() {
@@ -90,8 +104,18 @@ export class TakeView {
     const key = state === "told" && told.length === 0 ? "take.fine" : `take.${state}`;
     const reason = () => (error ? problemText(error) : "");
     setMessage(this.#verdict, key, { seconds: () => decimal(to - from, 1), sound: () => decimal(sound ?? 0, 1), reason });
-    this.#findings.replaceChildren(...(told.length > 0 ? [checkList(told, start)] : []));
+    this.#findings.replaceChildren(...(told.length > 0 ? [checkList(told, start, this.#remedies())] : []));
     this.#paint();
+  }
+
+  #remedies() {
+    if (this.#denoise !== false) return {};
+    const button = h("button", { class: "button", type: "button", "data-i18n": "check.noise.remedy" });
+    button.addEventListener("click", () => {
+      this.#play.focus(); // the button goes
+      this.element.dispatchEvent(new Event("denoise", { bubbles: true }));
+    });
+    return { noise: button };
   }
 
   #paintMarks(context, width, height, colour) {
