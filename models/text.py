@@ -7,6 +7,8 @@ from typing import Any
 
 CHAT = "chat"
 """The feature of a model with a chat template."""
+THINKING = "thinking"
+"""The feature of a model whose template can be told whether to think first (`enable_thinking`)."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class TextModelInfo:
     max_model_len: int
     """Positions of prompt and answer together."""
     features: tuple[str, ...] = ()
-    """What a request may use: `CHAT`."""
+    """What a request may use: `CHAT`, `THINKING`."""
     kind: str = "text"
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from worker.protocol import ChatMessage, Sampling
 
 CHAT = "chat"
 """The feature of a text model with a chat template."""
+THINKING = "thinking"
+"""The feature of one that can be told whether to think before it answers."""
 _BEGINNING_CHARACTERS = 512
 _EXPECTED_TOKENS = 256
 """Of an answer, until it is known."""

@@ -25,6 +25,9 @@ ANSWER = "answer"
 class Reader(Protocol):
     """What a client reads, whichever protocol it speaks. The calls never wait."""
 
+    def waits(self, position: int, eta_seconds: float | None) -> None:
+        """For its turn; called again whenever its place in line changes."""
+
     def wrote(self, written: Written) -> None:
         """The next piece. May raise ApiError to end the request."""
 
@@ -118,8 +121,8 @@ class Writing(Served[AnswerOutcome]):
     def _start(self, lease: Lease) -> None:
         self._first_start()
 
-    def _tell_position(self, ticket: Ticket) -> None:
-        """Nobody is told."""
+    def _queued(self, ticket: Ticket, position: int, eta_seconds: float | None) -> None:
+        self._reader.waits(position, eta_seconds)
 
     def _let_go(self) -> None:
         self._reader = None  # which may refer to this

@@ -124,6 +124,11 @@ class Served(ABC, Generic[Result]):
         self._metrics.queue_seconds.observe(self._started_at - self._began_at, self.span.exemplar)
         return True
 
+    def _tell_position(self, ticket: Ticket) -> None:
+        if self._started_at is None:
+            position = max(ticket.position, 1)  # 0 for one that had a slot at once and lost its worker
+            self._queued(ticket, position, self._gateway.pool.estimate_wait(ticket.requirement, position))
+
     # -------------------------------------------------------------------------------- of each kind of request
 
     @abstractmethod
@@ -135,7 +140,7 @@ class Served(ABC, Generic[Result]):
         """A worker took it, or goes on with it."""
 
     @abstractmethod
-    def _tell_position(self, ticket: Ticket) -> None:
+    def _queued(self, ticket: Ticket, position: int, eta_seconds: float | None) -> None:
         """It waits, or its place in line has changed."""
 
     @abstractmethod

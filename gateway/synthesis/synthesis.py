@@ -230,11 +230,8 @@ class Synthesis(Served[Outcome]):
 
     # ---------------------------------------------------------------------------------------- to the listener
 
-    def _tell_position(self, ticket: Ticket) -> None:
-        if self._started_at is None:
-            position = max(ticket.position, 1)  # 0 for one that had a slot at once and lost its worker
-            eta_seconds = self._gateway.pool.estimate_wait(ticket.requirement, position)
-            self._listener.queued(ticket.id, position, eta_seconds)
+    def _queued(self, ticket: Ticket, position: int, eta_seconds: float | None) -> None:
+        self._listener.queued(ticket.id, position, eta_seconds)
 
     def _start(self, lease: Lease) -> None:
         self._feed.speed = self.clip.speed

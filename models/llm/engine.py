@@ -32,7 +32,7 @@ from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextStream
-from models.text import CHAT, TextModelInfo
+from models.text import TextModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
     def info(self) -> TextModelInfo:
         """What a worker announces; reads the whole checkpoint for its revision."""
         tokenizer, config = self.tokenizer, self.checkpoint.config
-        features = (CHAT,) if tokenizer is not None and tokenizer.chat_template is not None else ()
+        features = () if tokenizer is None else tokenizer.features
         name, revision = self.checkpoint.name, self.checkpoint.revision()
         return TextModelInfo(name, revision, config.vocab_size, self.max_model_len, features)
 

@@ -20,6 +20,7 @@ from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 
 from engine.errors import RequestError
 from models.config_fields import ConfigError
+from models.text import CHAT, THINKING
 
 
 class TextTokenizer:
@@ -55,6 +56,13 @@ class TextTokenizer:
             return cls(tokenizer, settings, _default_of(template))
         except Exception as error:  # the library raises plain Exception
             raise ConfigError(f"the tokenizer in {directory} cannot be read: {error!r}") from error
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Of a model that is asked through this: whether it holds conversations, and can be told to think."""
+        if self.chat_template is None:
+            return ()
+        return (CHAT, THINKING) if "enable_thinking" in self.chat_template else (CHAT,)
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text).ids

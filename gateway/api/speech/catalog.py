@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from gateway.answers.order import THINKING
 from gateway.audio.formats import AUDIO_FORMATS
 from gateway.service import GatewayDep
 from gateway.slots.capacity.worker import Worker
@@ -25,11 +26,13 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     settings = gateway.settings
     workers = list(gateway.pool.workers.values())
     loaded = next((worker for worker in workers if worker.speaks), None)
+    writers = gateway.pool.workers.models("text")
     models = {worker.model.name: _described(worker) for worker in reversed(workers) if worker.speaks}
     return {
         **_described(loaded),
         "models": [models[name] for name in sorted(models)],
-        "text_models": sorted(gateway.pool.workers.models("text")),
+        "text_models": sorted(writers),
+        "thinking_models": sorted(name for name, model in writers.items() if THINKING in model.features),
         "loading": _loading(workers),
         "max_text_characters": settings.max_text_characters,
         "max_audio_seconds": settings.max_audio_seconds,

@@ -70,6 +70,9 @@ class Choice:
         self.text = ""
         self.facts: list[TokenFacts] | None = [] if told else None
 
+    def waits(self, position: int, eta_seconds: float | None) -> None:
+        """Told with the answer, in `X-Queue-Seconds`."""
+
     def wrote(self, written: Written) -> None:
         """Kept until all of it is there."""
         self.text += written.text
@@ -192,6 +195,11 @@ class _StreamedChoice:
         self._characters = 0
         self._begun = False
 
+    def waits(self, position: int, eta_seconds: float | None) -> None:
+        """Told of the first one alone: the others come after it."""
+        if self._index == 0:
+            self._response.put_waiting(position, eta_seconds)
+
     def wrote(self, written: Written) -> None:
         """Out, unless there is nothing to be seen yet."""
         form, put = self._response.answers.form, self._response.put_choice
@@ -218,6 +226,12 @@ class AnswerStream(GrowingResponse):
         readers = readers or [_StreamedChoice(self, index) for index in range(len(orders))]
         self._writings = answers.writings(orders, readers)
 
+    def put_waiting(self, position: int, eta_seconds: float | None) -> None:
+        """An event of how long it is until its turn, where the client asks for that."""
+        if self.answers.body.tells_queue:
+            queue = {"position": position, "eta_seconds": eta_seconds}
+            self._outbox.put(self._event([], None, queue=queue))
+
     def put_choice(self, index: int, content: dict[str, Any], finish_reason: str | None) -> None:
         """An event of one choice. Raises ApiError for a client that reads too slowly."""
         self._outbox.put(self.choice_event(index, content, finish_reason))
@@ -226,8 +240,11 @@ class AnswerStream(GrowingResponse):
         """The same as text."""
         return self._event([{"index": index, **content, "finish_reason": finish_reason}], None)
 
-    def _event(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None) -> str:
-        more: dict[str, Any] = {"usage": usage} if self.answers.body.counts_usage else {}
+    def _event(
+        self, choices: list[dict[str, Any]], usage: dict[str, Any] | None, **more: dict[str, Any]
+    ) -> str:
+        if self.answers.body.counts_usage:
+            more["usage"] = usage
         writing = self._writings[0].answer
         if writing.model is not None:
             more["system_fingerprint"] = fingerprint(writing.model.revision)

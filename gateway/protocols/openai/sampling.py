@@ -32,6 +32,8 @@ class StreamOptions(BaseModel):
 
     include_usage: bool = False
     """Count the tokens in a last event of its own."""
+    include_queue: bool = False
+    """While the answer waits for its turn, tell its place in line in events without choices."""
 
 
 class SamplingFields(Lenient):
@@ -115,6 +117,11 @@ class SamplingFields(Lenient):
     def counts_usage(self) -> bool:
         """Whether a stream ends with its usage."""
         return self.stream_options is not None and self.stream_options.include_usage
+
+    @property
+    def tells_queue(self) -> bool:
+        """Whether a stream tells its place in line."""
+        return self.stream_options is not None and self.stream_options.include_queue
 
     @property
     def most_tokens_field(self) -> str:

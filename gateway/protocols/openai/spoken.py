@@ -66,13 +66,16 @@ class Speaking(DialogueListener):
         on_text: Callable[[str], None],
         on_audio: Callable[[bytes], None],
         caught_up: Callable[[], Awaitable[None]] | None = None,
+        on_waiting: Callable[[int, float | None], None] = lambda position, eta_seconds: None,
     ) -> None:
         """`on_text`: what will be said of the answer; `on_audio`: s16le samples at `PCM_RATE`. `caught_up`:
         returns when the client has read most of it, for which the speech waits between two sentences.
+        `on_waiting`: its place in line, before it is written.
         """
         self._gateway, self._options, self._priority = gateway, options, priority
         self._request_id, self._protocol = request_id, protocol
         self._on_text, self._on_audio, self._caught_up = on_text, on_audio, caught_up
+        self._on_waiting = on_waiting
         self._changed = asyncio.Event()
         self._aloud = Aloud()
         self._dialogue: Dialogue | None = None
@@ -118,6 +121,10 @@ class Speaking(DialogueListener):
         return outcome
 
     # --------------------------------------------------------------------------------------- of the answer
+
+    def waits(self, position: int, eta_seconds: float | None) -> None:
+        """For its turn to be written."""
+        self._on_waiting(position, eta_seconds)
 
     def wrote(self, written: Written) -> None:
         """More to say."""

@@ -73,6 +73,7 @@ class SpokenStream(AnswerStream):
             on_text=self._said,
             on_audio=self._heard,
             caught_up=lambda: self._outbox.caught_up(),
+            on_waiting=self.put_waiting,
         )
         self._encoder = encoder_of(options, answers.gateway)
         self._compressed = options.format not in ("wav", "pcm16")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -84,6 +85,27 @@ async def test_a_stream_tells_the_same_answer_and_counts_its_tokens(fleet: Gatew
     assert len({event["id"] for event in [*events, last]}) == 1
     assert all(event["usage"] is None for event in events)
     assert (last["choices"], last["usage"]["completion_tokens"]) == ([], 24)
+
+
+@pytest.mark.parametrize("spoken", [{}, {"modalities": ["text", "audio"]}], ids=["read", "heard"])
+async def test_who_waits_is_told_its_place_where_it_asks_for_that(
+    fleet: GatewayProcess, spoken: dict[str, Any]
+) -> None:
+    """Behind answers that have all slots."""
+    ahead = {"messages": QUESTION, "max_tokens": 3000, "stream": True}
+    behind = {**ahead, "max_tokens": 3, "stream_options": {"include_queue": True}, **spoken}
+    async with fleet.http() as http, contextlib.AsyncExitStack() as waiting:
+        async with contextlib.AsyncExitStack() as first:
+            for _ in range(4):
+                await first.enter_async_context(http.stream("POST", CHAT, json=ahead))
+            told = await waiting.enter_async_context(http.stream("POST", CHAT, json=behind))
+            lines = told.aiter_lines()
+            event = json.loads((await anext(lines)).removeprefix("data: "))
+        rest = events_of("\n".join([line async for line in lines]))
+    assert (event["choices"], event["queue"]["position"]) == ([], 1)
+    assert event["queue"].keys() == {"position", "eta_seconds"}
+    assert rest[-1]["choices"][0]["finish_reason"] == "length"
+    await all_free(fleet)
 
 
 async def test_without_the_option_a_stream_counts_nothing(fleet: GatewayProcess) -> None:
@@ -240,6 +262,7 @@ async def test_models_of_both_kinds_are_listed_and_speech_is_spoken_by_its_own(f
     assert [model["id"] for model in listed] == ["synthetic", "teller"]
     assert one["id"] == "teller"
     assert (config["model"], config["text_models"]) == ("synthetic", ["teller"])
+    assert config["thinking_models"] == ["teller"]
     assert spoken.is_success
     assert wrong["code"] == "unknown_model"
 
