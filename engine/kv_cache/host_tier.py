@@ -109,11 +109,6 @@ class HostTier:
         self._soon_seconds = 0.0
         """Of the copies that the next step waits for."""
 
-    @property
-    def num_kept(self) -> int:
-        """Slots that hold something."""
-        return len(self._entries)
-
     def has(self, prefix: Prefix) -> bool:
         """Whether the contents of a block with this prefix lie here."""
         entry = self._entries.get(prefix.digest)

@@ -21,8 +21,6 @@ import numpy as np
 
 BANDS = 128
 FRAMES_PER_SECOND = 100
-CONTEXT_FRAMES = 15
-"""How far a frame's residual depends on its neighbours, to each side."""
 _FRAME_SECONDS = 0.064
 _RATE = 32_000
 """At which the networks were trained: their levels are those of its frames."""

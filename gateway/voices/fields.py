@@ -194,11 +194,6 @@ def read_check_form(fields: dict[str, str]) -> CheckForm:
     return validated(CheckForm, told(fields))
 
 
-def read_change(values: Any) -> VoiceChange:
-    """The body of a PATCH. Raises ApiError."""
-    return validated(VoiceChange, values)
-
-
 def json_object(text: str, name: str) -> Any:
     """What a field of a form says as JSON. Raises ApiError."""
     try:

@@ -93,6 +93,20 @@ describe("both languages", () => {
       for (const [, key] of markup.matchAll(/data-i18n(?:-\w+)?="([^"]+)"/g)) assert.ok(known.has(key), `${page}: ${key}`);
     }
   });
+
+  test("every message is said by some page, by its whole name or by one that is put together", async () => {
+    const files = readdirSync(ROOT, { recursive: true }).filter((name) => /\.(html|js)$/.test(name) && !/i18n\/(en|zh)\//.test(name));
+    const source = files.map((name) => readFileSync(new URL(name, ROOT), "utf8")).join("\n");
+    const whole = new Set(found(source, /["'`]([\w.-]+)["'`]/g));
+    const beginnings = found(source, /`([\w-]+\.[\w.-]*)\$\{/g);
+    const ends = found(source, /`\$\{\w+\}([\w.-]+)`/g);
+    for (const name of english) {
+      for (const key of Object.keys(await load(name))) {
+        const composed = beginnings.some((part) => key.startsWith(part)) || ends.some((part) => key.endsWith(part));
+        assert.ok(whole.has(key) || composed, `${name}: ${key}`);
+      }
+    }
+  });
 });
 
 describe("t", () => {

@@ -19,7 +19,6 @@ import numpy as np
 
 _HIBARI_STEP = 0.025
 _HIBARI_DURATIONS = "/Clip_output_0"
-_PIPER_HOP = 256
 _MARKS = frozenset(".,;:!?…—–\"“”'«»()¡¿ˈˌ")
 
 

@@ -155,14 +155,10 @@ class StepPrograms:
                 return program
         return None
 
-    def for_chunks(self, count: int, tokens: int, has_audio: bool) -> LanguageProgram | None:
-        """The smallest program with room for so many chunks of prompts, `tokens` positions in all."""
-        return self._chunks[has_audio].smallest(count, tokens)
-
     def for_patches(self, count: int, begins: bool) -> PatchProgram:
         """The smallest program with room for the patches of so many decodes, or (`begins`) chunks.
 
-        There is one for whatever the other methods return a program for.
+        There is one for whatever `for_decodes` and `pack` return a program for.
         """
         program = self._patches[begins].smallest(count)
         if program is None:

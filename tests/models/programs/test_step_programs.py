@@ -104,8 +104,7 @@ def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: p
         monkeypatch.setattr(runner._backend, part, lambda tokens, cache, step, out: out.copy_(tokens.q))
     for program in (
         served.for_decodes(2, 40),
-        served.for_chunks(2, 5, False),
-        served.for_chunks(2, 5, True),
+        *(program for has_audio in (False, True) for program, _ in served.pack([3, 2], has_audio)),
         served.for_patches(2, False),
         served.for_patches(2, True),
     ):

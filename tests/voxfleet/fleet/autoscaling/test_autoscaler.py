@@ -16,7 +16,6 @@ from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, Scheduled
 from voxfleet.fleet.autoscaling.window import KindNow, Sample
 
 CHEAP = WorkerKind("cheap", "alpha", slots=2, audio_seconds_per_second=8.0, cost_per_hour=0.1, most=3)
-LOADED = {"audio_seconds_made": 4000.0, "slot_seconds": 1000.0}
 
 
 def said(decision) -> list[str]:

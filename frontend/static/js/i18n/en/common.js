@@ -15,11 +15,9 @@ export default {
   "nav.light": "Switch to light",
   "nav.dark": "Switch to dark",
   "nav.keys": "Keyboard shortcuts",
-  "nav.noscript": "This page needs JavaScript.",
 
   "dialog.cancel": "Cancel",
   "dialog.close": "Close",
-  "dialog.done": "Done",
   "dialog.tryAgain": "Try again",
 
   "undo.undo": "Undo",

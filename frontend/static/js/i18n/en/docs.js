@@ -20,7 +20,6 @@ export default {
   "docs.access.adminToken": "Needs the admin token",
   "docs.access.metricsToken": "Needs the metrics token or the admin token",
   "docs.access.workerSecret": "Needs the secret of workers",
-  "docs.socket": "WebSocket",
   "docs.parameters": "Parameters",
   "docs.body": "Body",
   "docs.required": "required",

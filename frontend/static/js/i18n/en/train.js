@@ -6,7 +6,6 @@ export default {
   "train.unavailable": "This service trains no voices. Its operator switches it on by naming what is trained (training_base).",
   "train.making": "Recordings",
   "train.read": "Read aloud",
-  "train.files": "Or choose files",
   "train.drop": "Drop recordings here",
   "train.file": "Choose files",
   "train.kinds": "wav, flac, aiff, mp3, aac, m4a, ogg or webm of 2 to 30 seconds. A txt file of the same name, metadata.csv or train.jsonl beside them says what is said.",

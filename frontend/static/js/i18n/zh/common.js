@@ -13,11 +13,9 @@ export default {
   "nav.light": "切换到浅色",
   "nav.dark": "切换到深色",
   "nav.keys": "键盘快捷键",
-  "nav.noscript": "此页面需要 JavaScript。",
 
   "dialog.cancel": "取消",
   "dialog.close": "关闭",
-  "dialog.done": "完成",
   "dialog.tryAgain": "重试",
 
   "undo.undo": "撤销",

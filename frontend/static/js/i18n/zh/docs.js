@@ -20,7 +20,6 @@ export default {
   "docs.access.adminToken": "需要管理令牌",
   "docs.access.metricsToken": "需要指标令牌或管理令牌",
   "docs.access.workerSecret": "需要工作进程密钥",
-  "docs.socket": "WebSocket",
   "docs.parameters": "参数",
   "docs.body": "请求体",
   "docs.required": "必填",

@@ -6,7 +6,6 @@ export default {
   "train.unavailable": "此服务不训练音色。运营者指定要训练的模型（training_base）后即可使用。",
   "train.making": "录音",
   "train.read": "朗读",
-  "train.files": "或选择文件",
   "train.drop": "把录音拖到这里",
   "train.file": "选择文件",
   "train.kinds": "2 到 30 秒的 wav、flac、aiff、mp3、aac、m4a、ogg 或 webm。同名的 txt 文件、metadata.csv 或 train.jsonl 写明所说的内容。",
