@@ -112,6 +112,29 @@ async def test_old_spans_are_thinned_and_their_number_is_bounded(
     assert all(count <= 5 for count in (await rows_of(database)).values())
 
 
+async def test_what_a_clock_that_was_ahead_has_measured_is_not_of_now(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process before, and in this one, whose clock was set back, too."""
+    before, site = Site(database, BEGIN + 7200), Site(database, BEGIN + 3600)
+    for ahead in (before, site):
+        ahead.pass_seconds(60)
+        await ahead.history.write()
+    site._shift -= 3660
+    site.pass_seconds(30)
+    for length in ("1h", "7d"):
+        shown = await site.history.read(length)
+        assert shown["gateways"] == 1
+        assert all(BEGIN - 600 <= point["at"] <= shown["to"] for point in shown["points"])
+    monkeypatch.setattr(history, "_SHED_SECONDS", 0.0)
+    assert await site.history.write()
+    assert await rows_of(database) == {10: 3, 60: 1, 600: 1}
+    site.pass_seconds(3600, pace=10)
+    assert await site.history.write()
+    again = [span for (length, _), span in site.history._spans.items() if length == 10]
+    assert len(again) >= 360 and max(span.seconds for span in again) <= 10
+
+
 async def test_without_its_database_a_gateway_shows_its_last_hour_and_writes_it_later(
     database: Database,
 ) -> None:

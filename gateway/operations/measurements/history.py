@@ -3,7 +3,8 @@
 A gateway looks once a second and adds what it sees to three spans: one of 10 seconds that is kept for an
 hour, one of a minute kept for a day, one of 10 minutes kept for a week. Every 10 seconds it writes those that
 changed, so a crash costs no more. Each process writes rows of its own; who reads adds up all gateways. While
-the database fails, the last hour of this gateway is shown from memory, and written later.
+the database fails, the last hour of this gateway is shown from memory, and written later. Spans that have not
+begun yet are of a clock that was set back since: they are not shown, and shed.
 """
 
 from __future__ import annotations
@@ -132,8 +133,9 @@ class History:
 
     def _forget(self) -> None:
         """What is older than an hour is in the database, or lost."""
-        oldest = self._clock() - _MEMORY_SECONDS
-        for length, at in [key for key in self._spans if sum(key) < oldest]:
+        now = self._clock()
+        oldest = now - _MEMORY_SECONDS
+        for length, at in [key for key in self._spans if sum(key) < oldest or key[1] > now]:
             del self._spans[length, at]
             self._unwritten.discard((length, at))
 
@@ -147,9 +149,11 @@ class History:
 
     async def _shed(self) -> None:
         async with self._database.transaction() as rows:
+            now = self._clock()
             for length, kept_seconds in KEPT_SECONDS.items():
                 of_length = delete(FigureSpan).where(FigureSpan.length == length)
-                await rows.execute(of_length.where(FigureSpan.at < self._clock() - kept_seconds - length))
+                is_old = FigureSpan.at < now - kept_seconds - length
+                await rows.execute(of_length.where(is_old | (FigureSpan.at > now + length)))
                 newest = select(FigureSpan.at).where(FigureSpan.length == length)
                 surplus = newest.order_by(FigureSpan.at.desc()).offset(MAX_SPANS).limit(1)
                 if (last := await rows.scalar(surplus)) is not None:
@@ -162,7 +166,7 @@ class History:
         seconds, length = RANGES[range]
         now = self._clock()
         first = int((now - seconds) // length) * length
-        stored = await self._stored(length, first) if await self.write() else None
+        stored = await self._stored(length, first, now) if await self.write() else None
         rows, gateways = stored or (None, 1)
         spans: dict[int, list[Figures]] = defaultdict(list)
         for at, _, figures in self._remembered(length, first) if rows is None else rows:
@@ -186,24 +190,24 @@ class History:
         spans = [(at, self._name, figures) for (own, at), figures in self._spans.items() if own == length]
         return sorted((span for span in spans if span[0] >= first), key=lambda span: span[0])
 
-    async def _stored(self, length: int, first: int) -> tuple[list[_Row], int] | None:
+    async def _stored(self, length: int, first: int, now: float) -> tuple[list[_Row], int] | None:
         """Of all gateways, and how many there are now; None when the database fails."""
         try:
-            return await to_its_end(self._load(length, first))
+            return await to_its_end(self._load(length, first, now))
         except FAILURES as error:
             logger.warning("figures cannot be read", error=type(error).__name__)
             return None
 
-    async def _load(self, length: int, first: int) -> tuple[list[_Row], int]:
+    async def _load(self, length: int, first: int, now: float) -> tuple[list[_Row], int]:
         """Between some hundred rows others have their turn."""
         found: list[_Row] = []
         shortest = min(KEPT_SECONDS)
         present = select(func.count(FigureSpan.gateway.distinct())).where(
-            FigureSpan.length == shortest, FigureSpan.at >= self._clock() - 2 * shortest
+            FigureSpan.length == shortest, FigureSpan.at.between(now - 2 * shortest, now)
         )
         wanted = (
             select(FigureSpan.at, FigureSpan.gateway, FigureSpan.figures)
-            .where(FigureSpan.length == length, FigureSpan.at >= first)
+            .where(FigureSpan.length == length, FigureSpan.at.between(first, now))
             .order_by(FigureSpan.at)
             .limit(MAX_SPANS)
         )
