@@ -281,8 +281,28 @@ describe("ChatStream", () => {
     assert.deepEqual(await read(stream), ["Grüß", " dich"]);
     const rest = { finishReason: "length", model: "m", seed: 9, promptTokens: 4, completionTokens: 2 };
     assert.deepEqual(stream.answer, { text: "Grüß dich", ...rest });
-    const options = { max_tokens: 2, stream: true, stream_options: { include_usage: true } };
+    const options = { max_tokens: 2, stream: true, stream_options: { include_usage: true, include_queue: true } };
     assert.deepEqual(seen, [{ messages: [{ role: "user", content: "Hi." }], ...options }]);
+  });
+
+  test("a place in line and audio are told by events, and what is said is the text", async () => {
+    const spoken = (audio) => ({ model: "m", choices: [{ delta: { content: null, audio }, finish_reason: null }] });
+    const events = [
+      { model: "m", choices: [], queue: { position: 2, eta_seconds: 1.5 } },
+      spoken({ transcript: "Hello." }),
+      spoken({ data: Buffer.from([1, 2, 255]).toString("base64") }),
+      { model: "m", choices: [], usage: USAGE },
+    ];
+    const seen = [];
+    const fleet = await service(seen, [`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`]);
+    const stream = fleet.streamChat("Hi.", { audio: { voice: "ruth" } });
+    const told = [];
+    stream.addEventListener("queued", ({ detail }) => told.push(detail));
+    stream.addEventListener("audio", ({ detail }) => told.push(new Uint8Array(detail)));
+    assert.deepEqual(await read(stream), ["Hello."]);
+    assert.deepEqual(told, [events[0].queue, new Uint8Array([1, 2, 255])]);
+    assert.equal(stream.answer.text, "Hello.");
+    assert.deepEqual([seen[0].modalities, seen[0].audio], [["text", "audio"], { format: "pcm16", voice: "ruth" }]);
   });
 
   test("an error in a stream is thrown, and so is an end before the end", async () => {
@@ -301,6 +321,7 @@ describe("ChatStream", () => {
     const fleet = await service(seen, []);
     assert.throws(() => fleet.streamChat("Hi.", { n: 2 }), { param: "n" });
     await assert.rejects(fleet.chat("Hi.", { modalities: ["audio"] }), { param: "modalities" });
+    await assert.rejects(fleet.chat("Hi.", { audio: { voice: "ruth" } }), { param: "audio" });
     assert.deepEqual(seen, []);
   });
 });

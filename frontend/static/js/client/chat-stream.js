@@ -5,13 +5,15 @@
  *   for await (const piece of stream) show(piece);
  *   console.log(stream.answer.finishReason);
  *
- * Leaving the loop early gives the rest up.
+ * Leaving the loop early gives the rest up. Events: "queued" {position, eta_seconds}, while it waits for its turn; with
+ * the option `audio` the answer is spoken meanwhile, and "audio" has the next bytes of it.
  */
 import { ApiError } from "./http.js";
 
 const PATH = "/v1/chat/completions";
-/** A chat gives one answer, as text. */
+/** A chat gives one answer, as text; one that is streamed may be heard as well, by `audio`. */
 const NOT_OPTIONS = ["stream", "n", "modalities"];
+const TOLD = { include_usage: true, include_queue: true };
 const BROKEN = { message: "The answer broke off.", code: "connection_lost" };
 
 /** A request for one answer. @param {string | object[]} messages a text, or a conversation of {role, content} @throws {ApiError} */
@@ -28,13 +30,14 @@ function answerOf(text, finishReason, { model, usage }, response) {
 
 /** The whole answer, when it is complete. @param {Function} request of a client */
 export async function wholeChat(request, messages, { signal, ...options }) {
+  if ("audio" in options) throw new ApiError(0, { message: "audio is no option: an answer is heard as it is written, by streamChat.", param: "audio" });
   const response = await request(PATH, { method: "POST", json: bodyOf(messages, options), signal });
   const content = await response.json();
   const [{ message, finish_reason: reason }] = content.choices;
   return answerOf(message.content, reason, content, response);
 }
 
-export class ChatStream {
+export class ChatStream extends EventTarget {
   #request;
   #body;
   #signal;
@@ -43,9 +46,11 @@ export class ChatStream {
   answer = null;
 
   /** @param {Function} request of a client @param {string | object[]} messages @param {object} options */
-  constructor(request, messages, { signal, ...options }) {
+  constructor(request, messages, { signal, audio, ...options }) {
+    super();
     this.#request = request;
-    this.#body = { ...bodyOf(messages, options), stream: true, stream_options: { include_usage: true } };
+    const heard = audio ? { modalities: ["text", "audio"], audio: { format: "pcm16", ...audio } } : {};
+    this.#body = { ...bodyOf(messages, options), ...heard, stream: true, stream_options: TOLD };
     this.#signal = signal;
   }
 
@@ -60,15 +65,27 @@ export class ChatStream {
       }
       about = JSON.parse(data);
       if (about.error) throw new ApiError(0, about.error);
+      if (about.queue) this.#emit("queued", about.queue);
       for (const { delta, finish_reason: told } of about.choices) {
         reason = told ?? reason;
-        if (!delta.content) continue;
-        text += delta.content;
-        yield delta.content;
+        if (delta.audio?.data) this.#emit("audio", bytesOf(delta.audio.data));
+        const piece = delta.content ?? delta.audio?.transcript;
+        if (!piece) continue;
+        text += piece;
+        yield piece;
       }
     }
     throw new ApiError(0, BROKEN);
   }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+/** @param {string} text in base64 @returns {ArrayBuffer} */
+function bytesOf(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
 }
 
 /** What server-sent events carry, one line of data each. @param {ReadableStream<Uint8Array>} body */

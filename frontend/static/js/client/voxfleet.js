@@ -121,7 +121,11 @@ export class VoxFleet {
     return wholeChat((...sent) => this.request(...sent), messages, options);
   }
 
-  /** The same while it is written, for `for await`. @returns {ChatStream} */
+  /**
+   * The same while it is written, for `for await`; spoken meanwhile, where there is `audio`.
+   * @param {object} [options] as for chat, and audio: {voice?, model?, format?}, which is s16le at 24 kHz unless it says
+   *   otherwise @returns {ChatStream}
+   */
   streamChat(messages, options = {}) {
     return new ChatStream((...sent) => this.request(...sent), messages, options);
   }
