@@ -77,7 +77,9 @@ class TakeStore:
                 take.id for block in wanted for take in self._give_way(block, takes.get(block.id, []))
             ]
             await delete_rows(rows, Job, given_way)
-            began = now()
+            # Later than all that are there, also where a clock is behind: the first that fits is heard.
+            latest = max((take.created_at for several in takes.values() for take in several), default=now())
+            began = max(now(), latest + timedelta(microseconds=1))
             for number, block in enumerate(wanted):
                 chosen_seed = random_seed() if seed is None else seed
                 rows.add(_new_take(book, block, chosen_seed, first, began + timedelta(microseconds=number)))

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from gateway.books import takes
 from gateway.books.progress import progress_of
 from gateway.books.request import Block, NewBlock
 from gateway.books.store import BookStore
-from gateway.books.takes import Bounds, TakeStore
+from gateway.books.takes import Bounds, TakeStore, takes_of
 from gateway.database import Book, Database
 from gateway.database.tables import now
 from gateway.errors import ApiError
@@ -41,6 +42,23 @@ async def test_a_book_is_kept_changed_and_forgotten(books: BookStore) -> None:
     assert [a == b.said for a, b in zip(before, await books.blocks("b_1"), strict=True)] == [True, False]
     (left,) = await books.remove("b_1")
     assert left != gone and await books.blocks("b_1") == [] and await books.get("b_1") is None
+
+
+async def test_another_take_is_the_later_one_by_a_clock_that_is_behind(
+    books: BookStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at another gateway, or once it was set back: what is heard stays until somebody chooses."""
+    store = TakeStore(books, Bounds(3, None))
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    before = now()
+    await store.add(book, blocks[:1], first=False, again=False)
+    async with books.rows() as rows:
+        (first,) = (await takes_of(rows, "b_1"))[blocks[0].id]
+    monkeypatch.setattr(takes, "now", lambda: before - timedelta(hours=2))
+    await store.add(book, blocks[:1], first=False, again=True)
+    async with books.rows() as rows:
+        found = (await takes_of(rows, "b_1"))[blocks[0].id]
+    assert len(found) == 2 and found[0].id == first.id
 
 
 async def test_there_are_so_many_books_and_no_more(books: BookStore) -> None:
