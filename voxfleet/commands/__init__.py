@@ -2,6 +2,7 @@
 
 options.py      what several of them take alike, and how one ends that cannot do what it was told
 say.py          `voxfleet say`: a clip without any server
+speaking.py     a text, or an SSML document, as audio, passage after passage
 say_command.py  its options, and what it prints
 chat.py         `voxfleet chat`: the answer of a text model of a running service
 bench.py        `voxfleet bench`: what listeners of a running service get

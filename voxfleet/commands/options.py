@@ -16,6 +16,11 @@ class Normalize(StrEnum):
     OFF = "off"
 
 
+class InputType(StrEnum):
+    TEXT = "text"
+    SSML = "ssml"
+
+
 class Device(StrEnum):
     AUTO = "auto"
     CPU = "cpu"

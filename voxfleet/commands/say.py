@@ -19,10 +19,10 @@ from engine.errors import EngineError, RequestError
 from gateway.audio.formats import encode_clip, note_sound_file
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.audio.watermark import Watermark
-from gateway.text import normalise
+from gateway.text.ssml import Script, SsmlError, parse_ssml
 from models.config_fields import ConfigError
 from models.sentences import has_words
-from models.speech import WORDS_ONLY
+from voxfleet.commands.speaking import Speaking, as_s16, from_s16
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.processes.devices import DeviceError, ensure_present
 
@@ -78,16 +78,19 @@ def say_each(
     on_progress: Callable[[str], None] = lambda message: None,
     watermark: bool = False,
     adapter: Path | None = None,
+    input_type: str = "text",
     **options: Any,
 ) -> Iterator[tuple[Path, Spoken]]:
     """Speaks each text into its file, whose suffix names the format (wav, flac, ogg, mp3).
 
     `options` go to `VoxCPM.generate`: voice, instructions, reference_audio, prompt_audio, prompt_text,
     denoise, seed, cfg_value, inference_timesteps, temperature; except `normalize` (auto, on, off): whether
-    figures are put into words. adapter: folder of one. Raises one of FAILURES.
+    figures are put into words. adapter: folder of one. input_type: "text", or "ssml" for documents. Raises
+    one of FAILURES.
     """
     for _, output in clips:
         check_output(output)
+    sources = [(_script(text) if input_type == "ssml" else text, output) for text, output in clips]
     if watermark:
         networks()
     check_model(model)
@@ -100,8 +103,15 @@ def say_each(
     with VoxCPM.from_pretrained(model, device=device, max_num_seqs=1, progress=on_loading) as speaker:
         if adapter is not None:
             _take_up(speaker, adapter)
-        for text, output in clips:
-            yield output, speak(speaker, text, output, on_progress, dict(options), watermark)
+        for source, output in sources:
+            yield output, speak(speaker, source, output, on_progress, dict(options), watermark)
+
+
+def _script(document: str) -> Script:
+    try:
+        return parse_ssml(document)
+    except SsmlError as error:
+        raise SayError(f"the text is no SSML: {error}") from error
 
 
 def _take_up(speaker: VoxCPM, adapter: Path) -> None:
@@ -128,41 +138,32 @@ def each_line(text: str, output: Path) -> list[tuple[str, Path]]:
 
 def speak(
     speaker: VoxCPM,
-    text: str,
+    source: str | Script,
     output: Path,
     on_progress: Callable[[str], None],
     options: dict[str, Any],
     watermark: bool = False,
 ) -> Spoken:
     """One clip of a loaded model into a file."""
+    note = _note(speaker.info.features, options)
     normalize = options.pop("normalize", "auto")
-    if normalize == "on" or (normalize == "auto" and WORDS_ONLY in speaker.info.features):
-        languages = speaker.info.languages
-        text = normalise(text, languages[0] if len(languages) == 1 else None).text
-    chunks: list[np.ndarray] = []
-    first_audio_seconds = audio_seconds = 0.0
-    started = time.perf_counter()
-    stream = speaker.generate(text, **options)
-    for chunk in stream:
-        first_audio_seconds = first_audio_seconds or time.perf_counter() - started
-        chunks.append(chunk)
-        audio_seconds += len(chunk) / speaker.sample_rate
-        on_progress(f"speaking: {audio_seconds:.1f} s")
-    wall_seconds = time.perf_counter() - started
-    if not chunks:
-        raise SayError(f"the model ended without any audio ({stream.finish_reason})")
-    audio = np.concatenate(chunks)
+    speaking = Speaking(speaker, options, on_progress)
+    speaking.say(source, normalize)
+    wall_seconds = time.perf_counter() - speaking.started
+    if not speaking.first_audio_seconds:
+        raise SayError(f"the model ended without any audio ({speaking.finish_reason})")
+    audio = np.concatenate(speaking.pieces)
     if watermark:
         audio = marked(audio, speaker.sample_rate)
     write(output, audio, speaker.sample_rate)
     return Spoken(
-        audio_seconds,
+        speaking.audio_seconds,
         wall_seconds,
-        first_audio_seconds,
+        speaking.first_audio_seconds,
         speaker.sample_rate,
-        stream.seed,
-        str(stream.finish_reason),
-        _note(speaker.info.features, options),
+        speaking.seed,
+        speaking.finish_reason,
+        note,
     )
 
 
@@ -212,12 +213,7 @@ def check_output(output: Path) -> None:
 
 def marked(audio: np.ndarray, sample_rate: int) -> np.ndarray:
     """The same float32 samples [n] with the watermark."""
-    pcm = Watermark(sample_rate).process(_as_s16(audio), last=True)
-    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
-
-
-def _as_s16(audio: np.ndarray) -> bytes:
-    return np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
+    return from_s16(Watermark(sample_rate).process(as_s16(audio), last=True))
 
 
 def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
@@ -242,7 +238,7 @@ def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
 
 def _encoded(audio: np.ndarray, sample_rate: int, format: str) -> bytes:
     if format == "MP3":
-        return encode_clip(_as_s16(audio), sample_rate, "mp3", noted=True)
+        return encode_clip(as_s16(audio), sample_rate, "mp3", noted=True)
     encoded = io.BytesIO()
     with soundfile.SoundFile(encoded, "w", sample_rate, 1, format=format) as file:
         if format in _NOTED:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from voxfleet.commands.options import Device, Normalize, fail
+from voxfleet.commands.options import Device, InputType, Normalize, fail
 
 if TYPE_CHECKING:
     from voxfleet.commands.say import Spoken
@@ -22,6 +22,9 @@ def say(
             "--output", "-o", help="File to write: .wav, .flac, .ogg or .mp3; - is standard output."
         ),
     ] = Path("speech.wav"),
+    input_type: Annotated[
+        InputType, typer.Option(help="What the text is; ssml: a document with pauses and the like.")
+    ] = InputType.TEXT,
     lines: Annotated[
         bool, typer.Option("--lines", help="A clip for each line of the text: speech-001.wav and so on.")
     ] = False,
@@ -82,6 +85,7 @@ def say(
         "temperature": temperature,
         "watermark": watermark,
         "normalize": normalize.value,
+        "input_type": input_type.value,
     }
     _say(text, output, lines, {name: value for name, value in options.items() if value is not None})
 

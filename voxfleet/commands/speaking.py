@@ -1,0 +1,115 @@
+"""What `voxfleet say` speaks one after the other: a text, or the passages of an SSML document."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gateway.audio.tempo import Tempo
+from gateway.streams.clip.parts import Part, Reading
+from gateway.streams.clip.sample import ENOUGH_SECONDS, LONGEST_PROMPT_SECONDS, LONGEST_REFERENCE_SECONDS
+from gateway.text.ssml import Script
+from models.speech import ANY_VOICE, DEFAULT_VOICE
+from worker.protocol import ModelDescription
+
+if TYPE_CHECKING:
+    from models.voxcpm import VoxCPM
+
+_STOP = "stop"
+
+
+@dataclass
+class Speaking:
+    """One clip of a loaded model."""
+
+    speaker: VoxCPM
+    options: dict[str, Any]
+    """Of `VoxCPM.generate`."""
+    on_progress: Callable[[str], None]
+    seed: int | None = None
+    finish_reason: str = _STOP
+    """Of the last part that did not end by itself."""
+    first_audio_seconds: float = 0.0
+    pieces: list[np.ndarray] = field(default_factory=list)
+    """float32 [samples] of what there is by now."""
+    sample_seconds: float = 0.0
+    """Length of the part whose voice the others have."""
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
+        self.model = ModelDescription.model_validate(self.speaker.info.to_dict())
+        named = {"voice", "reference_audio", "prompt_audio"} & self.options.keys()
+        nobody = named <= {"voice"} and self.options.get("voice", DEFAULT_VOICE) == DEFAULT_VOICE
+        self.makes_up = nobody and ANY_VOICE in self.model.features
+        """Whether each text would have a speaker of its own."""
+
+    def say(self, source: str | Script, normalize: str) -> None:
+        """All of a text or of a document, whose figures are put into words where `normalize` has it so."""
+        reading = Reading(self.model, normalize)
+        if not isinstance(source, Script):
+            self._say(Part(source, reading.read(source).text))
+            return
+        for part in reading.cut_script(source):
+            self._pause(part.pause)
+            self._say(part)
+        self._pause(source.pause_after)
+
+    @property
+    def audio_seconds(self) -> float:
+        """With pauses."""
+        return sum(map(len, self.pieces)) / self.speaker.sample_rate
+
+    def _pause(self, seconds: float) -> None:
+        if seconds:
+            self.pieces.append(np.zeros(round(seconds * self.speaker.sample_rate), np.float32))
+
+    def _say(self, part: Part) -> None:
+        before = len(self.pieces)
+        stream = self.speaker.generate(part.spoken, **self.options)
+        self.seed = self.options["seed"] = stream.seed
+        for chunk in stream:
+            self.first_audio_seconds = self.first_audio_seconds or time.perf_counter() - self.started
+            self.pieces.append(chunk)
+            self.on_progress(f"speaking: {self.audio_seconds:.1f} s")
+        self.finish_reason = (
+            self.finish_reason if stream.finish_reason == _STOP else str(stream.finish_reason)
+        )
+        speech = np.concatenate([np.zeros(0, np.float32), *self.pieces[before:]])
+        if self.makes_up and len(speech):
+            self._keep_speaker(part.spoken, speech)
+        if part.rate != 1 and len(speech):
+            self.pieces[before:] = [_at_rate(speech, self.speaker.sample_rate, part.rate)]
+
+    def _keep_speaker(self, text: str, speech: np.ndarray) -> None:
+        """The parts to come sound like this one, as a gateway has it."""
+        rate = self.speaker.sample_rate
+        seconds = len(speech) / rate
+        if self.sample_seconds >= ENOUGH_SECONDS or seconds <= self.sample_seconds:
+            return
+        if "reference" in self.model.features:
+            self.options["reference_audio"] = (speech[: round(LONGEST_REFERENCE_SECONDS * rate)], rate)
+        elif seconds <= LONGEST_PROMPT_SECONDS and self.model.continues(seconds):
+            self.options |= {"prompt_audio": (speech, rate), "prompt_text": text}
+            self.options.pop("instructions", None)
+        else:
+            return
+        self.sample_seconds = seconds
+
+
+def _at_rate(speech: np.ndarray, sample_rate: int, rate: float) -> np.ndarray:
+    """The same at the same pitch, slower or faster."""
+    return from_s16(Tempo(sample_rate, rate).process(as_s16(speech), last=True))
+
+
+def as_s16(audio: np.ndarray) -> bytes:
+    """float32 [samples] in [-1, 1] -> s16le."""
+    return np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
+
+
+def from_s16(pcm: bytes) -> np.ndarray:
+    """The inverse."""
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
