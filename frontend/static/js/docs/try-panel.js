@@ -17,7 +17,7 @@ export function canTry({ method, path, access }, { form, file, messages }) {
 /** @param {import("./description.js").Operation} operation @param {object} request of requestOf() */
 export function tryPanel({ summary, access }, request) {
   const text = request.json === undefined ? null : JSON.stringify(request.json, null, 2);
-  const input = text && h("textarea", { class: "input try-body", rows: text.split("\n").length, spellcheck: "false", "data-i18n-label": "docs.body" });
+  const input = text && h("textarea", { class: "input listing try-body", rows: text.split("\n").length, spellcheck: "false", "data-i18n-label": "docs.body" });
   if (input) input.value = text;
   const said = h("p", { class: "quiet", role: "status" });
   const result = h("div", { class: "try-result" });
@@ -56,5 +56,5 @@ async function shown(answer) {
   }
   const text = await answer.text();
   const told = type.includes("json") && !type.includes("ndjson") ? JSON.stringify(JSON.parse(text), null, 2) : text;
-  return h("pre", { tabindex: "0", role: "group", "data-i18n-label": "docs.answer" }, told.slice(0, LONGEST_TEXT));
+  return h("pre", { class: "listing", tabindex: "0", role: "group", "data-i18n-label": "docs.answer" }, told.slice(0, LONGEST_TEXT));
 }
