@@ -1,5 +1,6 @@
 """What gateway and worker share of their connections.
 
+http/            requests, with bounds of length and time
 authorities.py   who vouches for the other end of TLS
 at_once.py       messages that need not wait go past ASGI
 eager.py         a coroutine starts at once, and becomes a task only if it has to wait

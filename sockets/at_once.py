@@ -30,6 +30,12 @@ _SHORT_HEAD = struct.Struct("!BB")
 _MIDDLE_HEAD = struct.Struct("!BBH")
 _LONG_HEAD = struct.Struct("!BBQ")
 
+_ABOUT_HEADS = b"The head of a WebSocket has at most 128 lines of 8192 bytes each, and no body.\n"
+_REFUSED_HEAD = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_ABOUT_HEADS), _ABOUT_HEADS)
+)
+
 
 class Deadline:
     """Aborts a transport unless stopped within `seconds` of its start."""
@@ -83,6 +89,13 @@ class AtOnceWebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
         if self.scope is not None:
             self.scope["extensions"].pop(SEND_AT_ONCE, None)  # or protocol and scope would hold each other
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        has_no_head = self.scope is None and self.conn.handshake_exc is not None
+        if has_no_head and not self.transport.is_closing():  # uvicorn would wait for another one
+            self.transport.write(_REFUSED_HEAD)
+            self.transport.close()
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)

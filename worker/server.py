@@ -16,9 +16,11 @@ from types import FrameType
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from sockets.at_once import at_once_protocol
 from worker.app import create_app
+from worker.connections import http_protocol
 from worker.engines.loading import EngineFactory, load_engine
 from worker.lifecycle import Worker
 from worker.protocol import WorkerState
@@ -105,15 +107,13 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> int:
-    """Serve until a signal; the exit status. Raises OSError when the address cannot be listened on."""
-    listener = listen(settings.host, settings.port)
-    port = listener.getsockname()[1]
-    app = create_app(settings.model_copy(update={"port": port}), engine_factory)
-    worker: Worker = app.state.worker
-    config = uvicorn.Config(
+def server_config(app: FastAPI, settings: WorkerSettings) -> uvicorn.Config:
+    """uvicorn as a worker needs it: bounded heads and messages, no compression."""
+    return uvicorn.Config(
         app,
-        http="httptools",
+        host=settings.host,
+        port=settings.port,
+        http=http_protocol(settings),
         ws=at_once_protocol(settings.send_timeout_seconds),
         ws_max_size=settings.max_request_bytes,
         ws_per_message_deflate=False,
@@ -127,6 +127,15 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
+
+
+def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> int:
+    """Serve until a signal; the exit status. Raises OSError when the address cannot be listened on."""
+    listener = listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    app = create_app(settings.model_copy(update={"port": port}), engine_factory)
+    worker: Worker = app.state.worker
+    config = server_config(app, settings)
     logger.info("listening", worker_id=worker.worker_id, host=settings.host, port=port, model=settings.model)
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0

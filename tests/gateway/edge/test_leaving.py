@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.cli import server_config
-from gateway.edge.connections.pipelining import LONGEST_PIPELINED_BODY, MOST_PIPELINED
 from gateway.settings import load_settings
+from sockets.http.pipelining import LONGEST_PIPELINED_BODY, MOST_PIPELINED
 from tests.gateway.edge.server import Server
 from tests.gateway.stages.processes import GatewayProcess, one_running, started_fleets
 from tests.security.raw import PATIENCE_SECONDS, exchange, read_response, status_of

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from gateway.cli import server_config
-from gateway.edge.connections.refusals import LONGEST_URL
 from gateway.settings import load_settings
+from sockets.http.heads import LONGEST_URL
 from tests.gateway.edge.server import Server
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"

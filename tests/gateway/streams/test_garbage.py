@@ -23,7 +23,7 @@ from gateway.api.speech.stream import StreamSession
 from gateway.api.transfer.client_socket import ClientSocket
 from gateway.app import create_app
 from gateway.cli import server_config
-from gateway.edge.connections.http import BoundedHttpProtocol
+from gateway.edge.connections.http import GatewayHttpProtocol
 from gateway.edge.connections.websocket import BoundedWebSocketProtocol
 from gateway.settings import load_settings
 from gateway.slots.line.tickets import Lease, Ticket
@@ -37,7 +37,7 @@ from tests.gateway.stages.processes import eventually
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 
 OF_A_REQUEST = (
-    Attempts, BoundedHttpProtocol, BoundedWebSocketProtocol, ClientSocket, Clip, FrameStream, Interruption,
+    Attempts, GatewayHttpProtocol, BoundedWebSocketProtocol, ClientSocket, Clip, FrameStream, Interruption,
     Lease, StreamSession, Synthesis, Ticket,
 )  # fmt: skip
 ORDER = {"text": "Nothing is left.", "seed": 1}

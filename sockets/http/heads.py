@@ -1,0 +1,90 @@
+"""How long the head of a request may be, and what the server itself answers, as it never becomes a request.
+
+A client hears 414 once its head is there: an answer in the middle would be lost with the connection. Of an
+address that is too long no more is kept than one may have. Too many header lines end the connection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sockets.http.pipelining import PipeliningProtocol
+
+LONGEST_URL = (1 << 16) - 1
+"""Bytes of an address; httptools takes no longer one."""
+_LONGEST_HEARD_URL = 1 << 20
+"""Bytes of one that is answered 414; it counts as header lines beyond."""
+_LONGEST_HEAD = 1 << 16
+"""Bytes of header lines; as many as fit into one read of the socket may be more."""
+
+
+def raw_response(
+    status: int, code: str, body: dict[str, Any], headers: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """The bytes of a response after which the connection is closed."""
+    content = json.dumps(body).encode()
+    head = [f"HTTP/1.1 {status} {code}"]
+    head += [f"{name}: {value}" for name, value in headers.items()]
+    head += ["Content-Type: application/json", f"Content-Length: {len(content)}", "Connection: close"]
+    return "\r\n".join([*head, "", ""]).encode("latin-1") + content
+
+
+class BoundedHeadProtocol(PipeliningProtocol):
+    """HTTP/1.1 whose heads have an end."""
+
+    _url_bytes = 0
+    _head_bytes = 0
+    """Since the last of a head, of a body or of a message was received."""
+
+    def refuse(self, status: int, code: str, message: str) -> None:
+        """Answer so, in the error shape of the subclass, and close."""
+        raise NotImplementedError
+
+    def write_last(self, response: bytes) -> None:
+        """A response after which the connection is closed."""
+        if not self.transport.is_closing():
+            self.transport.write(response)
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's way out for what is no HTTP."""
+        self.refuse(400, "bad_request", "this is no HTTP/1.1 request")
+
+    def data_received(self, data: bytes) -> None:
+        self._head_bytes += 0 if self._deaf else len(data)
+        super().data_received(data)
+        if self._head_bytes > _LONGEST_HEAD:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        self._url_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._url_bytes += len(url)
+        if self._url_bytes <= _LONGEST_HEARD_URL:
+            self._head_bytes -= len(url)
+        if self._url_bytes <= LONGEST_URL:
+            super().on_url(url)
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes = 0
+        if self._url_bytes <= LONGEST_URL:
+            super().on_headers_complete()
+        elif self._answering:
+            self._turn_deaf()
+        elif not self._deaf:
+            self._deaf = True
+            message = f"an address has at most {LONGEST_URL} bytes: send the text as the body of a POST"
+            self.refuse(414, "uri_too_long", message)
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_message_complete()
