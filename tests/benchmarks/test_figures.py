@@ -366,6 +366,7 @@ def test_tiles_are_taken_where_they_were_seen_to_pay(shape: str) -> None:
         ("gpu_spare_rows_steps", "| streams | 32 | 48 |", "without rows to spare", "with them"),
         ("gpu_tiles_steps", "| streams | 6 | 8 |", "by the library", "by tiles"),
         ("gpu_many_rows_steps_voxcpm1.5", "| streams of VoxCPM1.5 |", "with neither", "with both"),
+        ("gpu_many_rows_steps_voxcpm-0.5b", "| streams of VoxCPM-0.5B |", "with neither", "with both"),
     ],
 )
 def test_the_document_tells_the_steps_of_many_rows(
