@@ -1,6 +1,7 @@
 # VoxFleet for the CPU:   docker build -t voxfleet:cpu .
 # For NVIDIA GPUs:        docker build -t voxfleet:cuda --build-arg DEVICE=cuda .
 # With extras:            docker build -t voxfleet:cpu --build-arg EXTRAS=otel .
+# With its commit:        docker build -t voxfleet:cpu --build-arg COMMIT=$(git rev-parse HEAD) .
 # TORCH_INDEX is a mirror of PyTorch's index of CPU builds. Where none can be reached, the image for the CPU carries
 # PyTorch's CUDA libraries unused, several GB.
 # Run it:                 docker run --init -p 8006:8006 voxfleet:cpu
@@ -51,6 +52,9 @@ COPY frontend frontend
 COPY configs configs
 COPY deploy deploy
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e .
+# Last, so that another commit builds nothing anew.
+ARG COMMIT=
+ENV VOXFLEET_COMMIT=$COMMIT
 USER voxfleet
 VOLUME /data
 EXPOSE 8006

@@ -41,7 +41,7 @@ from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.site import Site
 from gateway.training import Trainings
-from gateway.version import VERSION
+from telemetry.build import VERSION
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:

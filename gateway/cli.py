@@ -34,6 +34,7 @@ from gateway.log import configure_logging
 from gateway.settings import GatewaySettings, each_problem, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
+from telemetry.build import build
 from telemetry.process import TelemetryMissingError, check_installed
 
 logger = structlog.get_logger(__name__)
@@ -95,7 +96,8 @@ class DrainingServer(uvicorn.Server):
             gc.collect()
             gc.freeze()  # modules and schemas stay; going through them again and again would hold up audio
             host, port = self.servers[0].sockets[0].getsockname()[:2]
-            logger.info("listening", host=host, port=port, workers=self._gateway.settings.worker_urls)
+            workers = self._gateway.settings.worker_urls
+            logger.info("listening", host=host, port=port, workers=workers, build=build())
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called by uvicorn's signal handlers, between two bytecodes of the main thread."""

@@ -34,7 +34,6 @@ ALLOWED = {
 }
 GATEWAY_ROOMS = (
     *(
-        "version",
         "log",
         "errors",
         "slots",

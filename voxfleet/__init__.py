@@ -10,4 +10,13 @@ fleet/           `voxfleet fleet`: as many workers as are needed, here or in a c
 client/          the Python client
 """
 
-__version__ = "0.1.0"
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """`__version__`, looked up when it is asked for: this package stays cheap."""
+    if name == "__version__":
+        from telemetry.build import VERSION
+
+        return VERSION
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from voxfleet import __version__
 from voxfleet.commands.chat import chat
 from voxfleet.commands.finetune import finetune
 from voxfleet.commands.options import ApiKeyOption, ConfigOption, complain, fail
@@ -47,7 +46,9 @@ app = typer.Typer(
 
 def print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"voxfleet {__version__}")
+        from telemetry.build import build
+
+        typer.echo(f"voxfleet {build()}")
         raise typer.Exit
 
 

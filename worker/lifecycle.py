@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from engine.loop import EngineLoop
 from telemetry import Tracing
+from telemetry.build import build
 from worker.engines.held_adapters import HeldAdapters
 from worker.engines.loading import EngineFactory, RefusedError
 from worker.errors import WorkerError
@@ -181,6 +182,7 @@ class Worker:
             model=None if serving is None else serving.model,
             device=str(device),
             pid=os.getpid(),
+            build=build(),
             step=self.step,
             uptime_seconds=time.monotonic() - self._started_at,
             memory_bytes=resident_memory_bytes(),

@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from sockets.at_once import at_once_protocol
+from telemetry.build import build
 from worker.app import create_app
 from worker.connections import http_protocol
 from worker.engines.loading import EngineFactory, load_engine
@@ -136,7 +137,8 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     app = create_app(settings.model_copy(update={"port": port}), engine_factory)
     worker: Worker = app.state.worker
     config = server_config(app, settings)
-    logger.info("listening", worker_id=worker.worker_id, host=settings.host, port=port, model=settings.model)
+    where = {"worker_id": worker.worker_id, "host": settings.host, "port": port}
+    logger.info("listening", **where, model=settings.model, build=build())
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
     if worker.is_loading or worker.has_lost_its_engine:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from gateway.version import VERSION
+from telemetry.build import VERSION
 
 SOFTWARE = f"VoxFleet {VERSION}"
 SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"

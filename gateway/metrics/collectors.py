@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -73,8 +74,26 @@ class PoolCollector:
             for flaw, count in worker.figures.flaws.items():
                 flaws.add_metric([worker.id, flaw], count)
         yield from (up, lost, total, used, failures, flaws)
+        yield _builds_of(workers)
         yield from _caches_of(workers)
         yield from _demand_of(self._pool)
+
+
+_MAX_BUILDS = 8
+
+
+def _builds_of(workers: Iterable[Worker]) -> Metric:
+    """How many workers run which build; those of the rarest ones together, where workers name too many."""
+    metric = GaugeMetricFamily(
+        "voxfleet_worker_builds", 'Workers that answer, by build; "" says none.', labels=["version"]
+    )
+    there = (worker.status for worker in workers if worker.status is not None and worker.state != "DOWN")
+    counts = Counter(status.build for status in there).most_common()
+    for version, count in counts[:_MAX_BUILDS]:
+        metric.add_metric([version], count)
+    if others := sum(count for _, count in counts[_MAX_BUILDS:]):
+        metric.add_metric(["other"], others)
+    return metric
 
 
 _OF_CACHES = (

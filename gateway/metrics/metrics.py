@@ -14,7 +14,7 @@ from prometheus_client import (
 from gateway.files.disk import Disk
 from gateway.metrics.collectors import DiskCollector, PoolCollector
 from gateway.slots.pool import WorkerPool
-from gateway.version import VERSION
+from telemetry.build import build
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
@@ -37,8 +37,8 @@ class Metrics:
         if disk is not None:
             registry.register(DiskCollector(disk))
         ProcessCollector(registry=registry)
-        build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
-        build.labels(VERSION).set(1)
+        info = Gauge("voxfleet_build_info", "Build of the gateway.", ["version"], registry=registry)
+        info.labels(build()).set(1)
         self._declare_requests(registry)
         self._declare_moves(registry)
         self._declare_playback(registry)

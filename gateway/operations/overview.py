@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.slots.pool import WorkerPool
+from telemetry.build import build
 
 MAX_LISTED = 1000
 """Waiting tickets that are listed; `length` counts all."""
 
 
 def describe_workers(pool: WorkerPool) -> dict[str, Any]:
-    """`GET /api/workers`."""
+    """`GET /api/workers`; `build` is the gateway's own."""
     lanes = [(requirement, len(pool.queue.lane(requirement))) for requirement in pool.queue.requirements]
     workers = []
     for worker in pool.workers.values():
         waiting = sum(length for requirement, length in lanes if worker.offers(requirement))
         workers.append(worker.describe() | {"queue_length": waiting})
-    return {"workers": workers}
+    return {"build": build(), "workers": workers}
 
 
 def describe_queue(pool: WorkerPool) -> dict[str, Any]:

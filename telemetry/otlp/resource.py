@@ -7,9 +7,10 @@ that of a text made anew each time, a fifth of what it takes to send one. Here i
 from __future__ import annotations
 
 import uuid
-from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry.sdk.resources import Resource
+
+from telemetry.build import build
 
 
 class ProcessResource(Resource):
@@ -20,7 +21,7 @@ class ProcessResource(Resource):
             {
                 "service.name": service,
                 "service.namespace": "voxfleet",
-                "service.version": _installed_version(),
+                "service.version": build(),
                 "service.instance.id": str(uuid.uuid4()),
             }
         )
@@ -29,10 +30,3 @@ class ProcessResource(Resource):
 
     def __hash__(self) -> int:
         return self._hash
-
-
-def _installed_version() -> str:
-    try:
-        return version("voxfleet")
-    except PackageNotFoundError:
-        return "unknown"

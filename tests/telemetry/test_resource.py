@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from opentelemetry.sdk.resources import Resource
 
+from telemetry.build import build
 from telemetry.otlp.resource import ProcessResource
 
 
@@ -12,6 +13,7 @@ def test_it_names_the_process_and_is_a_resource_like_another() -> None:
     one, other = ProcessResource("voxfleet-gateway"), ProcessResource("voxfleet-gateway")
     assert one.attributes["service.name"] == "voxfleet-gateway"
     assert one.attributes["service.instance.id"] != other.attributes["service.instance.id"]
+    assert one.attributes["service.version"] == build()
     assert one != other
     same = Resource(one.attributes, one.schema_url)
     assert (one, hash(one)) == (same, hash(same))

@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from telemetry.build import build
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet import __version__
 from voxfleet.cli import app
@@ -108,7 +109,8 @@ def test_no_option_carries_a_secret() -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     result = run("--version")
-    assert result.stdout == f"voxfleet {__version__}\n"
+    assert result.stdout == f"voxfleet {build()}\n"
+    assert build().partition("+")[0] == __version__
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == __version__
 

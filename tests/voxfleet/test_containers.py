@@ -17,6 +17,7 @@ from dockerfile_parse import DockerfileParser
 
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
+from telemetry.build import VARIABLE
 from tests.e2e.processes import eventually, worker
 from voxfleet.cli import app
 from voxfleet.settings import ServeSettings
@@ -123,13 +124,20 @@ def test_the_image_is_built_for_cpu_or_cuda_by_one_argument() -> None:
     assert services["worker-0"]["build"]["args"]["DEVICE"] == "cuda"
 
 
-def test_compose_builds_with_the_index_of_packages_that_it_is_given() -> None:
+def test_compose_builds_with_the_index_of_packages_and_the_commit_that_it_is_given() -> None:
     arguments = {item["value"].partition("=")[0] for item in instructions() if item["instruction"] == "ARG"}
-    given = {"DEVICE": "cpu", "TORCH_INDEX": "https://example.org/cpu"}
+    given = {"DEVICE": "cpu", "TORCH_INDEX": "https://example.org/cpu", "COMMIT": "0123456"}
     services = compose("docker-compose.yml", VOXFLEET_WORKER_SECRET="s", **given)
     for service in services.values():
         assert service["build"]["args"] == given
         assert set(given) <= arguments
+
+
+def test_the_image_knows_the_commit_that_it_is_built_of() -> None:
+    named = [item["value"] for item in instructions() if item["instruction"] == "ENV"]
+    assert f"{VARIABLE}=$COMMIT" in named
+    order = [item["value"] for item in instructions()]
+    assert order.index("COMMIT=") > max(order.index(value) for value in order if "pip install" in value)
 
 
 def test_every_service_has_a_command_a_health_check_and_time_to_end(services: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from telemetry.build import VARIABLE, VERSION
 from tests.worker.harness import Client, StartWorker, WorkerProcess
 from worker.protocol import ErrorMessage
 
@@ -33,6 +34,13 @@ async def test_loading_is_visible_and_ends(start_worker: StartWorker, tmp_path: 
     gate.touch()
     status = worker.wait_for(lambda status: status.state != "LOADING")
     assert (status.state, status.loading, status.model.name) == ("IDLE", None, "synthetic")
+
+
+def test_a_worker_tells_its_build(start_worker: StartWorker) -> None:
+    worker = start_worker(environment={VARIABLE: "0123456789abcdef"})
+    assert worker.wait_until_ready().health().build == f"{VERSION}+0123456789ab"
+    (listening,) = [line for line in worker.log if '"listening"' in line]
+    assert f'"build": "{VERSION}+0123456789ab"' in listening
 
 
 async def test_a_worker_that_cannot_load_stays_up_and_says_why(start_worker: StartWorker) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -15,7 +16,7 @@ import httpx
 
 from gateway.operations.fleet import FAILING_STARTS, KindReport
 from sockets.authorities import authorities
-from voxfleet import __version__
+from telemetry.build import build
 from voxfleet.commands.doctor import Finding, Verdict
 from voxfleet.fleet.desk import admin_headers, checked, unanswered
 
@@ -77,6 +78,7 @@ def look(url: str, token: str) -> Look:
 def judge(seen: Look) -> Iterator[Finding]:
     """What is to be said of it, the most important first."""
     yield _of_gateway(seen)
+    yield from _of_builds(seen)
     kinds = seen.kinds
     yield _of_workers(seen.workers, may_start=any(map(_may_start, kinds)))
     yield from _of_each(seen.workers)
@@ -88,10 +90,24 @@ def judge(seen: Look) -> Iterator[Finding]:
 
 
 def _of_gateway(seen: Look) -> Finding:
-    version = seen.answers["version"]["version"]
-    if version != __version__:
-        return Finding("Gateway", Verdict.WARN, f"version {version} at {seen.url}, and this is {__version__}")
+    version, ours = _build_of(seen), build()
+    if version != ours:
+        return Finding("Gateway", Verdict.WARN, f"version {version} at {seen.url}, and this is {ours}")
     return Finding("Gateway", Verdict.OK, f"version {version} at {seen.url}")
+
+
+def _build_of(seen: Look) -> str:
+    """The gateway's; one of an older version says its version alone."""
+    told = seen.answers["version"]
+    return told.get("build", told["version"])
+
+
+def _of_builds(seen: Look) -> Iterator[Finding]:
+    """Where workers run another build than the gateway, as during an upgrade."""
+    builds = Counter(worker.get("build") or "older" for worker in seen.workers if worker["health"] == "up")
+    if builds.keys() - {_build_of(seen)}:
+        told = ", ".join(f"{count} of {name}" for name, count in builds.most_common())
+        yield Finding("Builds", Verdict.WARN, f"the gateway is {_build_of(seen)}; workers: {told}")
 
 
 def _of_kind(kind: KindReport) -> Finding:

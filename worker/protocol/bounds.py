@@ -40,6 +40,8 @@ Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_in_on
 Label = Annotated[str, Field(max_length=64), AfterValidator(_in_one_line)]
 Words = Annotated[str, BeforeValidator(cut)]
 """For people to read."""
+Build = Annotated[str, Field(pattern=r"^[A-Za-z0-9.+_-]{0,64}\z")]
+"""Which build a process runs (`telemetry.build`); workers of older versions say none."""
 Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}\z")]
 TokenId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Slots = Annotated[int, Field(ge=0, le=MAX_SLOTS)]

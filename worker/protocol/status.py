@@ -26,6 +26,7 @@ from pydantic import (
 from worker.protocol.bounds import (
     MAX_TOKENS,
     MAX_VOICES,
+    Build,
     Count,
     Id,
     Label,
@@ -179,6 +180,7 @@ class WorkerStatus(BaseModel):
     model: AnyModel | None = None
     device: Name
     pid: Count
+    build: Build = ""
     step: Step
     """Engine steps so far. Standing still while an open request is not paused means that the engine hangs."""
     uptime_seconds: Seconds

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from gateway.api.permissions import require_metrics
+from gateway.api.permissions import is_admin, require_metrics
 from gateway.errors import ApiError
 from gateway.service import GatewayDep
 from gateway.slots.requirement import Requirement
-from gateway.version import VERSION
+from telemetry.build import VERSION, build
 from worker.protocol import PROTOCOL_VERSION
 
 router = APIRouter()
@@ -48,6 +48,7 @@ async def metrics(request: Request, gateway: GatewayDep) -> Response:
 
 
 @router.get("/version")
-async def version() -> dict[str, Any]:
-    """Version of the gateway and of the protocol that it speaks with workers."""
-    return {"name": "voxfleet", "version": VERSION, "protocol": PROTOCOL_VERSION}
+async def version(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """Version of the gateway and of the protocol that it speaks with workers; for operators, the build."""
+    told = {"name": "voxfleet", "version": VERSION, "protocol": PROTOCOL_VERSION}
+    return {**told, "build": build()} if is_admin(request, gateway) else told

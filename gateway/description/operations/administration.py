@@ -113,6 +113,7 @@ WORKERS = Tag(
                     "model": None,
                     "device": "cpu",
                     "pid": 4242,
+                    "build": "0.1.0+0123456789ab",
                     "step": 0,
                     "uptime_seconds": 1.5,
                     "memory_bytes": 268435456,

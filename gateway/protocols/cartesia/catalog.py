@@ -14,7 +14,7 @@ from gateway.api.voices.voices import visible_voices
 from gateway.errors import ApiError
 from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.service import Gateway, GatewayDep
-from gateway.version import VERSION
+from telemetry.build import VERSION
 
 
 class _ForItsClients(APIRoute):

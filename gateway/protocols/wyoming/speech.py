@@ -30,8 +30,8 @@ from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.protocols.wyoming.events import Event, encode, read_event
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
-from gateway.version import VERSION
 from sockets.at_once import Deadline
+from telemetry.build import VERSION
 
 logger = structlog.get_logger(__name__)
 

@@ -6,6 +6,7 @@ import { afterEach, describe, test } from "node:test";
 import { AdminAccess, adoptToken } from "../../../frontend/static/js/admin/access.js";
 import { LiveFeed } from "../../../frontend/static/js/admin/live-feed.js";
 import { etaFields } from "../../../frontend/static/js/admin/sections/eta-section.js";
+import { mixedText, otherBuild } from "../../../frontend/static/js/admin/fleet/builds.js";
 import { isOnlyServing } from "../../../frontend/static/js/admin/fleet/serving.js";
 import { messageOf, textOf } from "../../../frontend/static/js/admin/sections/event-words.js";
 import { EventLines, MAX_LINES } from "../../../frontend/static/js/admin/sections/event-lines.js";
@@ -299,6 +300,23 @@ test("the only worker that serves is one that nobody stands in for", () => {
   const workers = [{ id: "a", state: "IDLE" }, { id: "b", state: "DRAINING" }, { id: "c", state: "DOWN" }];
   assert.ok(isOnlyServing("a", workers));
   assert.ok(!isOnlyServing("a", [...workers, { id: "d", state: "BUSY" }]));
+});
+
+test("of several builds in one fleet there is a note, and of a worker its own", () => {
+  const [own, other] = ["0.1.0+0123456789ab", "0.1.0+fedcba987654"];
+  const fleet = [{ state: "IDLE", build: own }, { state: "BUSY", build: other }, { state: "LOADING", build: other }];
+  assert.equal(mixedText(own, fleet), `Several builds run. This gateway: ${own}; workers: ${own} (1) · ${other} (2).`);
+  assert.deepEqual(fleet.map((worker) => otherBuild(own, worker)), ["", `Build: ${other}`, `Build: ${other}`]);
+  assert.equal(mixedText(own, [{ state: "IDLE" }]), `Several builds run. This gateway: ${own}; workers: one that does not say (1).`);
+});
+
+test("where one build runs, or a gateway of old says nothing of builds, no build is mentioned", () => {
+  const own = "0.1.0+0123456789ab";
+  const gone = { state: "DOWN", build: "0.0.9" };
+  for (const [build, workers] of [[own, [{ state: "IDLE", build: own }, gone]], [undefined, [{ state: "IDLE" }]], [own, []]]) {
+    assert.equal(mixedText(build, workers), null);
+    assert.ok(workers.every((worker) => otherBuild(build, worker) === ""));
+  }
 });
 
 test("totals count the slots of workers that serve, and the slowest worker's first audio", () => {

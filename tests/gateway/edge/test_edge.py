@@ -14,6 +14,7 @@ from gateway.app import create_app
 from gateway.cli import server_config
 from gateway.edge import memory
 from gateway.settings import load_settings
+from telemetry.build import VERSION, build
 from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
 
 
@@ -206,7 +207,15 @@ async def test_metrics_are_labelled_by_route_and_not_by_address(client: httpx.As
     assert (
         'voxfleet_http_requests_total{method="DELETE",route="/api/queue/{ticket}",status="404"} 5.0' in text
     )
-    assert "voxfleet_build_info" in text
+    assert f'voxfleet_build_info{{version="{build()}"}} 1.0' in text
+
+
+async def test_the_build_is_for_operators_and_the_version_for_all(client: httpx.AsyncClient) -> None:
+    told = (await client.get("/version")).json()
+    assert told["build"] == build()
+    for wrong in ({"X-Admin-Token": ""}, {"X-Admin-Token": "not-the-token-0123456789"}):
+        told = (await client.get("/version", headers=wrong)).json()
+        assert told.keys() == {"name", "version", "protocol"} and told["version"] == VERSION
 
 
 async def test_health_says_nothing_of_workers_and_readiness_does(client: httpx.AsyncClient) -> None:

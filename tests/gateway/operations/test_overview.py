@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
-from gateway.operations.overview import describe_queue
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.metrics import Metrics
+from gateway.operations.overview import describe_queue, describe_workers
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 from gateway.slots.capacity.figures import WINDOW_REQUESTS, WorkerFigures
 from gateway.slots.line.about import About
 from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from tests.gateway.stages.fleet import Fleet
+from telemetry.build import build
+from tests.gateway.stages.fleet import Fleet, status
+
+
+def run(fleet: Fleet, builds: list[str]) -> None:
+    """Workers that answer, of these builds."""
+    for worker, own in zip(fleet.workers, builds, strict=False):
+        fleet.pool.reports.answered(worker, status().model_copy(update={"build": own}))
+
+
+def builds_told(fleet: Fleet) -> dict[str, float]:
+    families = text_string_to_metric_families(Metrics(fleet.pool).render().decode())
+    return {
+        sample.labels["version"]: sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == "voxfleet_worker_builds"
+    }
+
+
+async def test_operators_see_which_builds_run() -> None:
+    fleet = Fleet(1, 1, 1, 1)
+    run(fleet, ["0.1.0+aaaaaaa", "0.1.0+bbbbbbb", "0.1.0+bbbbbbb", ""])
+    told = describe_workers(fleet.pool)
+    assert told["build"] == build()
+    assert [worker["build"] for worker in told["workers"]] == ["0.1.0+aaaaaaa", *["0.1.0+bbbbbbb"] * 2, ""]
+    assert builds_told(fleet) == {"0.1.0+bbbbbbb": 2, "0.1.0+aaaaaaa": 1, "": 1}
+    fleet.die(fleet.workers[1])
+    assert builds_told(fleet)["0.1.0+bbbbbbb"] == 1
+
+
+async def test_of_many_builds_the_rarest_are_counted_together() -> None:
+    fleet = Fleet(*[1] * 12)
+    run(fleet, ["often", "often", *map(str, range(10))])
+    told = builds_told(fleet)
+    assert len(told) == 9 and told["often"] == 2 and told["other"] == 3
 
 
 def test_figures_of_a_worker_are_of_its_last_requests() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from gateway.operations.fleet import FleetReport, KindReport
 from gateway.settings import GatewaySettings
+from telemetry.build import VERSION, build
 from tests.e2e.processes import gateway, worker
 from tests.gateway.callers.administration import ADMIN_TOKEN
-from voxfleet import __version__
 from voxfleet.commands.doctor import Verdict
 from voxfleet.fleet.checkup import Look, judge, look
 from voxfleet.fleet.desk import DeskError
@@ -27,14 +27,14 @@ KEY = "shop-secret-0123456789"
 def told(**changes: Any) -> Look:
     """A service in which all is well, but for `changes` of its worker or its answers."""
     well = {
-        "id": "w0", "health": "up", "state": "IDLE", "slots_total": 2, "slots_used": 0, "rtf_p50": 0.3,
-        "model_info": {"name": "m", "revision": "1"}, "error": None, "last_failure": None,
+        "id": "w0", "build": build(), "health": "up", "state": "IDLE", "slots_total": 2, "slots_used": 0,
+        "rtf_p50": 0.3, "model_info": {"name": "m", "revision": "1"}, "error": None, "last_failure": None,
     }  # fmt: skip
     seen = Look("http://gateway")
     storage = {"free_bytes": changes.pop("free_bytes", 100 << 30), "limits": {"min_free_disk_gb": 1.0}}
     seen.clock_ahead_seconds = changes.pop("clock", 0.0)
     seen.answers = {
-        "version": {"version": changes.pop("version", __version__)},
+        "version": {"version": VERSION, "build": changes.pop("version", build())},
         "queue": {"queue": changes.pop("queue", []), "running": []},
         "storage": storage,
         "fleet": {"fleet": changes.pop("fleet", None)},
@@ -62,6 +62,8 @@ def fleet_of(**kind: Any) -> dict[str, Any]:
         ({"free_bytes": 1 << 30}, "Disk", Verdict.WARN),
         ({"clock": -40.0}, "Clock", Verdict.WARN),
         ({"version": "0.0.1"}, "Gateway", Verdict.WARN),
+        ({"build": "0.1.0+0123456"}, "Builds", Verdict.WARN),
+        ({"build": ""}, "Builds", Verdict.WARN),
         ({"fleet": fleet_of(serving=1, failed_starts=3)}, "Workers gpu", Verdict.FAIL),
         ({"fleet": fleet_of(serving=1, loading=1, unplaced=1)}, "Workers gpu", Verdict.WARN),
         ({"fleet": fleet_of(serving=0)}, "Workers gpu", Verdict.WARN),

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from models import speech
 from models.speech import FINISH_REASONS, Flaw, ModelInfo, VoiceInfo
@@ -27,6 +28,7 @@ from worker.protocol import (
     Paused,
     ProtocolError,
     StartRequest,
+    WorkerStatus,
     decode_client_message,
     decode_server_message,
     frames,
@@ -47,6 +49,24 @@ def test_messages_survive_the_wire() -> None:
     error = ErrorDetail(message="no", type="capacity_error", code="busy")
     for message in (accepted, ErrorMessage(request_id="r1", attempt=1, error=error)):
         assert decode_server_message(message.model_dump_json()) == message
+
+
+STATUS = {
+    "worker_id": "w", "boot_id": "b", "state": "IDLE", "slots_total": 1, "slots_used": 0,
+    "device": "cpu", "pid": 1, "step": 0, "uptime_seconds": 1.0, "memory_bytes": 1,
+}  # fmt: skip
+
+
+def test_workers_of_other_versions_may_say_no_build_or_more_than_is_known() -> None:
+    assert WorkerStatus.model_validate(STATUS).build == ""
+    newer = {**STATUS, "build": "0.2.0+0123456789ab", "of_tomorrow": {"a": 1}}
+    assert WorkerStatus.model_validate(newer).build == "0.2.0+0123456789ab"
+
+
+@pytest.mark.parametrize("build", ["x" * 65, "0.1.0 forged", "0.1.0\n", "<b>", "0.1.0\x1b[2J", 1, None])
+def test_a_build_is_short_and_plain(build: object) -> None:
+    with pytest.raises(ValidationError):
+        WorkerStatus.model_validate({**STATUS, "build": build})
 
 
 @pytest.mark.parametrize(

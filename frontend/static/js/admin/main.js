@@ -49,7 +49,7 @@ class Admin {
   #listen() {
     const on = (type, action) => this.#feed.addEventListener(type, ({ detail }) => action(detail));
     on("fleet", (answer) => this.#fleet.showFleet(answer));
-    on("workers", ({ workers }) => this.#fleet.showWorkers(workers));
+    on("workers", (answer) => this.#fleet.showWorkers(answer));
     on("queue", (answer) => this.#showQueue(answer));
     on("log", (answer) => this.#sections?.showEvents(answer));
     on("mode", (news) => this.#showMode(news));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 from playwright.sync_api import Page, expect
 
+from telemetry.build import VARIABLE, VERSION
 from tests.e2e.pages.admin.sections import SENTENCE
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.gateway.callers.administration import ADMIN_PAGE
@@ -38,6 +39,28 @@ def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
     page.get_by_role("button", name="Resume w0").click()
     expect(state).to_have_text("idle")
     eventually(lambda: fleet.get_json("/ready"))
+
+
+def test_a_fleet_of_two_builds_is_told(page: Page) -> None:
+    """As in the middle of an upgrade; with the last worker replaced, there is nothing more to say."""
+    former, present = {VARIABLE: "aaaaaaaaaaaa"}, {VARIABLE: "bbbbbbbbbbbb"}
+    own, theirs = (f"{VERSION}+{build[VARIABLE]}" for build in (present, former))
+    with (
+        worker(**former) as one,
+        worker(**present) as other,
+        gateway([one.url, other.url], **present) as edge,
+    ):
+        page.goto(f"{edge.url}{ADMIN_PAGE}")
+        note, replaced = page.locator("#builds"), page.locator("[data-worker=w0]")
+        counted = f"{theirs} (1) · {own} (1)"
+        expect(note).to_have_text(f"Several builds run. This gateway: {own}; workers: {counted}.")
+        expect(replaced).to_contain_text(f"Build: {theirs}")
+        expect(page.locator("[data-worker=w1]")).not_to_contain_text("Build:")
+        one.stop()
+        with worker(port=int(one.url.rpartition(":")[2]), **present):
+            expect(replaced.locator(".state")).to_have_text("idle")
+            expect(note).to_be_hidden()
+            expect(replaced).not_to_contain_text("Build:")
 
 
 def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:

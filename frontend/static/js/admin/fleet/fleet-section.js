@@ -2,7 +2,8 @@
  * Workers, who waits and who runs, as pushed; and the verbs on them. What ends something asks first.
  */
 import { confirmed } from "../../shared/page/confirm.js";
-import { byId, h } from "../../shared/page/dom.js";
+import { byId, h, setText } from "../../shared/page/dom.js";
+import { mixedText, otherBuild } from "./builds.js";
 import { FleetLines } from "./fleet-lines.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestList } from "./request-list.js";
@@ -32,11 +33,14 @@ export class FleetSection {
     this.#fleet.show(answer);
   }
 
-  /** @param {object[]} workers of GET /api/workers */
-  showWorkers(workers) {
+  /** @param {{build?: string, workers: object[]}} answer of GET /api/workers */
+  showWorkers({ build, workers }) {
     this.#known = workers;
     byId("workers").removeAttribute("aria-busy");
-    this.#workers.show(workers);
+    const mixed = mixedText(build, workers);
+    setText(byId("builds"), mixed ?? "");
+    byId("builds").hidden = mixed === null;
+    this.#workers.show(workers.map((worker) => ({ ...worker, otherBuild: otherBuild(build, worker) })));
     if (workers.length === 0) byId("workers").append(this.#fleet.runs ? noneNow() : noWorkers());
     this.#summary.showWorkers(workers);
   }

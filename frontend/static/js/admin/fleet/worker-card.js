@@ -76,6 +76,7 @@ export class WorkerCard {
   #onSteer;
   #name = h("h3", {});
   #url = h("p", { class: "worker-url" });
+  #build = h("p", { class: "worker-url" });
   #state = h("span", { class: "state" });
   #drain = h("button", { class: "button", type: "button", onclick: () => this.#steer(this.#drain, this.#verb) });
   #restart = h("button", { class: "button button-quiet", type: "button", onclick: () => this.#steer(this.#restart, "restart") });
@@ -92,7 +93,7 @@ export class WorkerCard {
     this.element = h(
       "li",
       { class: "worker" },
-      h("header", { class: "worker-head" }, h("div", {}, this.#name, this.#url), this.#state),
+      h("header", { class: "worker-head" }, h("div", {}, this.#name, this.#url, this.#build), this.#state),
       h("div", { class: "slots" }, this.#pips, h("span", { class: "slots-text" }, this.#slots, this.#live)),
       this.#remark,
       this.#bar,
@@ -107,7 +108,7 @@ export class WorkerCard {
     );
   }
 
-  /** @param {object} worker as in GET /api/workers */
+  /** @param {object} worker as in GET /api/workers, and `otherBuild`, what is said of its build */
   update(worker) {
     this.#worker = worker;
     const { id, url, state, slots_total: total, slots_used: used, loading, error } = worker;
@@ -115,6 +116,8 @@ export class WorkerCard {
     this.element.dataset.state = state;
     setText(this.#name, id);
     setText(this.#url, url);
+    setText(this.#build, worker.otherBuild);
+    this.#build.hidden = worker.otherBuild === "";
     setText(this.#state, t(`admin.state${state}`));
     setText(this.#slots, t("admin.slots", { used, total }));
     setText(this.#live, slotUses(worker));

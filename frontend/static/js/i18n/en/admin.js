@@ -49,6 +49,11 @@ export default {
   "admin.remarkDraining": "Finishing what runs; takes nothing new.",
   "admin.remarkRestarting": "Ending, to be started again.",
 
+  "admin.mixed": "Several builds run. This gateway: {own}; workers: {builds}.",
+  "admin.buildCount": "{build} ({count})",
+  "admin.buildUnknown": "one that does not say",
+  "admin.otherBuild": "Build: {build}",
+
   "admin.model": "Model",
   "admin.device": "Device",
   "admin.memory": "Memory · VRAM",

@@ -47,6 +47,11 @@ export default {
   "admin.remarkDraining": "正在完成现有任务，不接受新任务。",
   "admin.remarkRestarting": "正在结束，随后会重新启动。",
 
+  "admin.mixed": "正在运行多个构建版本。此网关：{own}；工作节点：{builds}。",
+  "admin.buildCount": "{build}（{count} 个）",
+  "admin.buildUnknown": "未报告的版本",
+  "admin.otherBuild": "构建版本：{build}",
+
   "admin.model": "模型",
   "admin.device": "设备",
   "admin.memory": "内存 · 显存",
