@@ -23,7 +23,7 @@ from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.speakers.readers import SAMPLE_RATE, Clip
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import load_checkpoint, resolve_model
-from models.voxcpm.finetuning.speech import prepare
+from models.voxcpm.finetuning.recordings.speech import prepare
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.vae.audio_encoding import read_audio, resample
 

@@ -1,4 +1,4 @@
-"""How far a training is, of the lines that its process has written (`models/voxcpm/finetuning/run.py`).
+"""How far a training is, of the lines that its process has written (`models/voxcpm/finetuning/journal.py`).
 
 A process that goes on where another was cut writes behind its lines and says again what it found, so the
 whole journal is read each time: it is a few hundred lines.

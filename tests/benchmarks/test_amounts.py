@@ -29,9 +29,9 @@ from benchmarks.voice.amounts.speaker import (
 )
 from benchmarks.voice.amounts.training import SETTINGS, Means, Row, train, train_all
 from benchmarks.voice.speakers.asterisk import prompts
-from models.voxcpm.finetuning.checks import pitch
-from models.voxcpm.finetuning.dataset import DatasetError
 from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.recordings.checks import pitch
+from models.voxcpm.finetuning.recordings.dataset import DatasetError
 from tests.models.finetuning.conftest import RATE, voiced
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -68,8 +68,8 @@ def finetune(
     from gateway.text import normalise
     from gateway.yielding import yield_cpus
     from models.config_fields import ConfigError
-    from models.voxcpm.finetuning.dataset import DatasetError
     from models.voxcpm.finetuning.options import FinetuneOptions
+    from models.voxcpm.finetuning.recordings.dataset import DatasetError
     from models.voxcpm.finetuning.run import check as examine
     from models.voxcpm.finetuning.run import finetune as train
     from voxfleet.processes.devices import DeviceError, ensure_present

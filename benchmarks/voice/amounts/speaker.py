@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from models.voxcpm.finetuning.dataset import read_dataset
+from models.voxcpm.finetuning.recordings.dataset import read_dataset
 from models.voxcpm.vae.audio_encoding import read_audio, resample
 
 HELD_OUT = 20

@@ -27,8 +27,8 @@ from engine.device.staging import upload
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import MAX_RANK
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.finetuning.corpus import Spoken
 from models.voxcpm.finetuning.fresh import fresh_layers
+from models.voxcpm.finetuning.recordings.corpus import Spoken
 from models.voxcpm.training.recipe import VAERecipe
 from models.voxcpm.training.stages.common import cosine, warmup
 from models.voxcpm.training.stages.optimization import guarded_step, set_learning_rate

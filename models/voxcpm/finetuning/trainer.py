@@ -18,10 +18,10 @@ from torch import Tensor
 
 from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.finetuning.corpus import Material
-from models.voxcpm.finetuning.dataset import OtherRunError
 from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.pace import Pace
+from models.voxcpm.finetuning.recordings.corpus import Material
+from models.voxcpm.finetuning.recordings.dataset import OtherRunError
 from models.voxcpm.finetuning.trainee import Trainee
 from models.voxcpm.training.lm.batches import BatchMaker, LatentCorpus
 from models.voxcpm.training.lm.feeder import tensors_of

@@ -15,11 +15,11 @@ import torch
 from benchmarks.shared.published import load_published
 from models.voxcpm.adapters import adaptable
 from models.voxcpm.checkpoint import load_checkpoint
-from models.voxcpm.finetuning.corpus import Material, encode, examine
-from models.voxcpm.finetuning.dataset import read_dataset
 from models.voxcpm.finetuning.decoder import DecoderLearner
+from models.voxcpm.finetuning.recordings.corpus import Material, encode, examine
+from models.voxcpm.finetuning.recordings.dataset import read_dataset
+from models.voxcpm.finetuning.recordings.speech import prepare
 from models.voxcpm.finetuning.run import finetune
-from models.voxcpm.finetuning.speech import prepare
 from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
 from models.voxcpm.vae.adapted_decoder import PREFIX, vae_with
 from models.voxcpm.vae.audio_encoding import resample

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from models.voxcpm.finetuning import run
-from models.voxcpm.finetuning.dataset import DatasetError
+from models.voxcpm.finetuning.fingerprint import STATE
 from models.voxcpm.finetuning.options import FinetuneOptions
-from models.voxcpm.finetuning.run import STATE, OtherRunError, finetune
+from models.voxcpm.finetuning.recordings.dataset import DatasetError, OtherRunError
+from models.voxcpm.finetuning.run import finetune
 
 
 @pytest.fixture(autouse=True)

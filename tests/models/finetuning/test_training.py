@@ -15,9 +15,10 @@ from engine.cpu.thread_choice import ThreadChoice
 from engine.errors import OptionsError
 from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
-from models.voxcpm.finetuning.dataset import DatasetError
+from models.voxcpm.finetuning.fingerprint import STATE
 from models.voxcpm.finetuning.options import DEFAULT_RANK
 from models.voxcpm.finetuning.pace import RECENT_STEPS, Pace
+from models.voxcpm.finetuning.recordings.dataset import DatasetError, OtherRunError
 from models.voxcpm.finetuning.run import finetune
 from tests.models.finetuning.short_runs import (
     CHECKPOINT,
@@ -96,9 +97,9 @@ def test_other_recordings_or_options_or_a_damaged_state_do_not_go_on_with_a_run(
     finetune(recordings, tmp_path / "anna", options(steps=1), lambda event: None)
     with pytest.raises(DatasetError, match="other recordings or options"):
         finetune(recordings, tmp_path / "anna", options(steps=2), lambda event: None)
-    state, events = tmp_path / "anna" / "work" / run.STATE, []
+    state, events = tmp_path / "anna" / "work" / STATE, []
     state.write_bytes(state.read_bytes()[:1000])
-    with pytest.raises(run.OtherRunError, match="what anna has learnt cannot be gone on with"):
+    with pytest.raises(OtherRunError, match="what anna has learnt cannot be gone on with"):
         finetune(recordings, tmp_path / "anna", options(steps=1), events.append)
     assert (events[-1]["state"], events[-1]["outdated"]) == ("refused", True)
 

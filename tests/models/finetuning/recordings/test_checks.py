@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.finetuning.checks import Checks, of_all, pitch, summary
-from models.voxcpm.finetuning.corpus import Spoken, encode, examine
-from models.voxcpm.finetuning.dataset import DatasetError, Recording
-from models.voxcpm.finetuning.speech import LEVEL_DB, prepare
+from models.voxcpm.finetuning.recordings.checks import Checks, of_all, pitch, summary
+from models.voxcpm.finetuning.recordings.corpus import Spoken, encode, examine
+from models.voxcpm.finetuning.recordings.dataset import DatasetError, Recording
+from models.voxcpm.finetuning.recordings.speech import LEVEL_DB, prepare
 from models.voxcpm.vae.audio_encoding import read_audio
 from tests.models.finetuning.conftest import RATE, WORDS, voiced, write
 
@@ -87,7 +87,7 @@ def test_some_recordings_are_held_out_and_never_all(
     checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, held_out: int
 ) -> None:
     patches = np.zeros((1, 2, 4), np.float32)
-    monkeypatch.setattr("models.voxcpm.finetuning.corpus._latents", lambda *given: patches)
+    monkeypatch.setattr("models.voxcpm.finetuning.recordings.corpus._latents", lambda *given: patches)
     speech = prepare(voiced(1), RATE, RATE)
     spoken = [
         Spoken(Recording(tmp_path / f"{i}.wav", text := f"{TEXT} {i}"), text, speech) for i in range(count)
@@ -101,7 +101,7 @@ def test_who_is_held_out_is_called_as_in_training(
     checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patches = np.zeros((1, 2, 4), np.float32)
-    monkeypatch.setattr("models.voxcpm.finetuning.corpus._latents", lambda *given: patches)
+    monkeypatch.setattr("models.voxcpm.finetuning.recordings.corpus._latents", lambda *given: patches)
     speech = prepare(voiced(1), RATE, RATE)
     recordings = [Recording(tmp_path / f"{i}.wav", TEXT, "ann" if i < 9 else "ben") for i in range(10)]
     spoken = [Spoken(recording, TEXT, speech) for recording in recordings]

@@ -15,8 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from models.voxcpm.finetuning.dataset import DatasetError, Recording
-from models.voxcpm.finetuning.speech import Speech
+from models.voxcpm.finetuning.recordings.dataset import DatasetError, Recording
+from models.voxcpm.finetuning.recordings.speech import Speech
 from models.voxcpm.requests.tokenizer import TextTokenizer
 
 Kind = Literal[

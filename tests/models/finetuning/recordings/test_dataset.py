@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.voxcpm.finetuning.dataset import RUN_FILE, DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.recordings.dataset import RUN_FILE, DatasetError, Recording, read_dataset
 
 
 def touch(*files: Path) -> None:

@@ -17,10 +17,10 @@ from torch import Tensor
 from engine.device.staging import upload
 from engine.errors import RequestError
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.finetuning.checks import Checks, Finding, of_all
-from models.voxcpm.finetuning.dataset import Recording
-from models.voxcpm.finetuning.shelf import Shelf
-from models.voxcpm.finetuning.speech import Speech, prepare
+from models.voxcpm.finetuning.recordings.checks import Checks, Finding, of_all
+from models.voxcpm.finetuning.recordings.dataset import Recording
+from models.voxcpm.finetuning.recordings.shelf import Shelf
+from models.voxcpm.finetuning.recordings.speech import Speech, prepare
 from models.voxcpm.requests.sequence_builder import as_read
 from models.voxcpm.training.lm.batches import LONGEST_REFERENCE, LatentCorpus
 from models.voxcpm.training.recipe import DEFAULT_VOICE
