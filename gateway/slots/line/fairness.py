@@ -21,6 +21,9 @@ from collections.abc import Iterator
 from gateway.slots.line.tickets import Line, Share, Ticket
 from gateway.slots.requirement import Requirement
 
+_SPARE_LINES = 64
+"""Emptied ones that a lane may have beside those of its tickets, before it looks for them."""
+
 
 class Lane:
     """The tickets of one class with one requirement."""
@@ -32,7 +35,7 @@ class Lane:
         self._heap: list[tuple[float, int, Share]] = []
 
     def add(self, ticket: Ticket, share: Share) -> None:
-        """Append to the tenant's line. An emptied line is kept until its heap entry comes up."""
+        """Append to the tenant's line. An emptied one is kept until its heap entry comes up, or many are."""
         line = self.lines.get(share)
         if line is None:
             line = self.lines[share] = OrderedDict()
@@ -50,6 +53,10 @@ class Lane:
     def remove(self, ticket: Ticket, share: Share) -> None:
         """Take out, from anywhere."""
         del self.tickets[ticket.id], self.lines[share][ticket.id]
+        if len(self._heap) > 2 * len(self.tickets) + _SPARE_LINES:
+            self._heap = [entry for entry in self._heap if self.lines[entry[2]]]
+            heapq.heapify(self._heap)
+            self.lines = {entry[2]: self.lines[entry[2]] for entry in self._heap}
 
     def head(self) -> tuple[float, Ticket] | None:
         """The ticket that goes next, and the turn of its tenant."""
@@ -74,7 +81,7 @@ class FairLine:
         self.lanes: dict[Requirement, Lane] = {}
         self._shares: dict[str, Share] = {}
         self._idle: list[tuple[float, int, Share]] = []
-        """Tenants without waiting tickets, kept while they are ahead of the others."""
+        """Tenants without waiting tickets when they were put here, each once: kept while they are ahead."""
         self._idle_count = 0
         self._turn = 0.0
         """Of the tenant that was served last."""
@@ -145,9 +152,8 @@ class FairLine:
         self._waiting -= 1
         if not self._waiting:
             self._forget_all()
-        elif not share.tickets:
-            self._idle_count += 1
-            heapq.heappush(self._idle, (share.turn, self._idle_count, share))
+        elif not share.tickets and not share.idle:
+            self._remember(share)
 
     def serve(self, ticket: Ticket) -> None:
         """The ticket gets a slot: take it out and charge its tenant."""
@@ -185,16 +191,22 @@ class FairLine:
             return next(ticket for ticket in newest_first if not ticket.begun)
         return next(newest_first)
 
+    def _remember(self, share: Share) -> None:
+        """Keep a tenant who waits no longer, while it is ahead."""
+        share.idle = share.turn > self._turn
+        if share.idle:
+            self._idle_count += 1
+            heapq.heappush(self._idle, (share.turn, self._idle_count, share))
+        else:
+            del self._shares[share.tenant]
+
     def _forget_idle(self) -> None:
         """Drop tenants of whom nothing needs to be remembered: they would start from `_turn` anyway."""
         while self._idle and self._idle[0][0] <= self._turn:
-            _, number, share = heapq.heappop(self._idle)
-            if share.tickets or self._shares.get(share.tenant) is not share:
-                continue
-            if share.turn <= self._turn:
-                del self._shares[share.tenant]
-            else:
-                heapq.heappush(self._idle, (share.turn, number, share))
+            _, _, share = heapq.heappop(self._idle)
+            share.idle = False
+            if not share.tickets:
+                self._remember(share)
 
     def _forget_all(self) -> None:
         """Nobody waits, so nobody is ahead."""

@@ -24,7 +24,7 @@ Line = OrderedDict[str, "Ticket"]
 class Share:
     """One tenant in one class."""
 
-    __slots__ = ("correction", "resumed", "tenant", "tickets", "turn")
+    __slots__ = ("correction", "idle", "resumed", "tenant", "tickets", "turn")
 
     def __init__(self, tenant: str, turn: float) -> None:
         self.tenant = tenant
@@ -35,6 +35,8 @@ class Share:
         """The tenant's waiting tickets of all lanes, the earliest first."""
         self.resumed = 0
         """How many of them are resumed clips; these go first."""
+        self.idle = False
+        """Whether the class has it among those that it looks through as turns go on."""
 
     def in_order(self) -> list[Ticket]:
         """The waiting tickets as they are served."""

@@ -94,6 +94,35 @@ async def test_a_tenant_has_one_share_whatever_it_asks_for(one_slot: Counterpart
     assert one_slot.serve(6) == "a0 b0 a1 b1 a2 b2"
 
 
+@pytest.mark.parametrize("tenants", [1, 1000])
+@pytest.mark.parametrize("others_are_served", [False, True])
+async def test_who_comes_and_leaves_again_and_again_leaves_nothing(
+    tenants: int, others_are_served: bool
+) -> None:
+    """While somebody waits for a model whose one slot is taken."""
+    fleet = Fleet(0, 0)
+    for worker, name in zip(fleet.workers, ("alpha", "beta"), strict=True):
+        fleet.pool.reports.answered(worker, status(model=describe_model(name)))
+    alpha, beta = Requirement("alpha"), Requirement("beta")
+    counterpart = Counterpart(fleet)
+    counterpart.admit("x", requirement=alpha)
+    with fleet.pool.admit("running", beta):
+        counterpart.admit("a1", requirement=beta)
+        for n in range(1000):
+            tenant = chr(0x4E00 + n % tenants)
+            counterpart.admit(f"{tenant}{n}", requirement=beta)
+            counterpart.leave(f"{tenant}{n}")
+            if others_are_served:
+                counterpart.admit(f"c{n}", requirement=alpha)
+                counterpart.serve(1)
+        line = fleet.pool.queue._classes[DEFAULT]
+        lane = line.lanes[beta]
+        assert len(line._idle) <= 1 and len(line._shares) <= 3
+        assert len(lane.lines) == len(lane._heap) <= 100
+        for stack in counterpart.admissions.values():
+            stack.close()
+
+
 async def test_bulk_that_waited_too_long_gets_every_other_slot(one_slot: Counterpart) -> None:
     for n in range(3):
         one_slot.admit(f"b{n}", BULK)
