@@ -22,8 +22,11 @@ def words_of(part: dict[str, Any], utterance: dict[str, Any]) -> list[dict[str, 
 def spoken_part(
     folder: Path, timeline: dict[str, Any], utterance: dict[str, Any], part: dict[str, Any]
 ) -> SpokenPart:
-    """Blocks while it reads. Raises OSError, and ValueError for a file that is no WAV."""
-    rate = utterance["sample_rate"]
+    """Blocks while it reads. Raises OSError, and ValueError for a file that is no WAV, or that the journal
+    does not tell of: it was cut off before.
+    """
+    if (rate := utterance["sample_rate"]) is None:
+        raise ValueError("the timeline tells of no audio")
     pcm = _samples(files.utterance_file(folder, utterance["index"]), part["first_sample"], part["end_sample"])
     envelope = Envelope(rate)
     envelope.add(pcm)

@@ -124,6 +124,23 @@ sys.stdin.read()
     assert (again.state, again.audio_seconds) == (facts.state, facts.audio_seconds)
 
 
+def test_a_session_that_was_cut_off_at_its_first_audio_is_brought_in_order(tmp_path: Path) -> None:
+    """The file has it, and the journal does not tell of it yet."""
+    folder = tmp_path / "s"
+    recording = RecordingFiles(folder, noted=True)
+    recording.begin(FIRST_LINE)
+    recording.write({"type": "utterance", "at": 0, "index": 0, "text": "One two.", "parameters": {}})
+    recording.write({"type": "spoken", "at": 0, "index": 0, "start": 0, "end": 8, "first_sample": 0})
+    before = (folder / "recording.jsonl").read_bytes()
+    recording.audio({"type": "audio", "at": 1, "index": 0, "samples": 50, "sample_rate": RATE}, pcm(50), RATE)
+    recording.close()
+    (folder / "recording.jsonl").write_bytes(before)
+    facts = recover(folder)
+    assert (facts.state, facts.utterances, facts.audio_seconds) == ("interrupted", 1, 0)
+    assert wav_audio(folder / "merged.wav") == pcm(50)
+    assert not (folder / "recording.jsonl").exists()
+
+
 def test_ids_cannot_be_guessed_and_no_other_text_becomes_a_path(tmp_path: Path) -> None:
     ids = {files.new_session_id() for _ in range(1000)}
     assert len(ids) == 1000 and all(files.is_session_id(identity) for identity in ids)
