@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.cpu.cpus import available_cpus, thread_limit
+from engine.errors import NO_CUDA
 from gateway.settings import GatewaySettings
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.processes import ports
@@ -90,7 +91,8 @@ def check_torch() -> Finding:
     )
 
 
-def check_device() -> Finding:
+def check_device(wanted: str) -> Finding:
+    """`wanted`: the setting `device` of `voxfleet serve`."""
     try:
         import torch
     except (ImportError, OSError):
@@ -98,7 +100,11 @@ def check_device() -> Finding:
     if torch.cuda.is_available():
         names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
         return Finding("Device", Verdict.OK, f"{len(names)} GPU: {', '.join(names)}; one worker each")
-    if shutil.which("nvidia-smi"):
+    driver = shutil.which("nvidia-smi") is not None
+    if wanted == "cuda":
+        why = "an NVIDIA driver is here" if driver else "there is no NVIDIA driver"
+        return Finding("Device", Verdict.FAIL, f"`device` is cuda, but {NO_CUDA}; {why}")
+    if driver:
         return Finding("Device", Verdict.WARN, "there is an NVIDIA driver, but this PyTorch sees no GPU")
     return Finding("Device", Verdict.OK, "no GPU; one worker on the CPU")
 
@@ -199,7 +205,7 @@ def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Findi
         check_python,
         check_packages,
         check_torch,
-        check_device,
+        lambda: check_device(settings.device),
         check_bundled_voice,
         check_pages,
         check_encoders,

@@ -38,6 +38,18 @@ def test_a_missing_voice_is_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
     assert doctor.check_bundled_voice().verdict is Verdict.FAIL
 
 
+def test_a_gpu_that_the_settings_ask_for_and_nobody_sees_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setenv("PATH", "")
+    asked = list(doctor.examine(ServeSettings(port=0, device="cuda"), GatewaySettings(data_dir=tmp_path)))
+    device = next(finding for finding in asked if finding.subject == "Device")
+    assert device.verdict is Verdict.FAIL
+    assert "PyTorch sees no CUDA device here; there is no NVIDIA driver" in device.detail
+    assert doctor.check_device("auto").verdict is Verdict.OK
+
+
 def test_a_taken_port_is_a_warning() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
