@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from refusal import Refusal
 from rows import said_as_one
 from rtf.lists import RtfLists
+from rtf.styles import RtfStyles
 from rtf.tokens import ENCODINGS, WESTERN, encoding_of_page, encoding_of_set, tokens
 from text import BASE_CHARACTERS, Text, raised
-from word.styles import level_by_names
 
 BEGINNING = b"{\\rtf"
 _BODY, _SILENT, _MARKED, _FONTS, _STYLES = "body", "silent", "marked", "fonts", "styles"
@@ -45,17 +45,7 @@ _PICTURES = range(0xF000, 0xF100)
 """Of fonts of symbols."""
 _MOST_RUBY = 500
 """Characters of such a field."""
-_MOST_NAME = 500
 _DEEPEST = 1_000
-_MOST_STYLES = 10
-"""That are based on each other."""
-
-
-@dataclass(slots=True)
-class _Style:
-    name: str = ""
-    outline: int | None = None
-    based: int | None = None
 
 
 @dataclass(slots=True)
@@ -99,8 +89,7 @@ class _Reader:
         self._text = text
         self._encoding, self._default_font = WESTERN, None
         self._fonts: dict[int | None, str | None] = {}
-        self._styles: dict[int, _Style] = {}
-        self._style, self._lists = _Style(), RtfLists()
+        self._styles, self._lists = RtfStyles(), RtfLists()
         self._state, self._stack = _State(), list[_State]()
         self._bytes, self._passed_over = bytearray(), 0
         self._said: dict[str, list[str]] = {}
@@ -137,7 +126,7 @@ class _Reader:
         if self._state.kind != _SILENT:  # nothing is changed in one that is
             self._state = self._state.copy()
         if self._state.kind == _STYLES != self._stack[-2].kind:
-            self._style = self._styles.setdefault(0, _Style())
+            self._styles.begin()
 
     def _close(self) -> None:
         self._flush()
@@ -177,7 +166,7 @@ class _Reader:
         elif state.kind == _FONTS:
             self._font_word(name, number)
         elif state.kind == _STYLES:
-            self._style_word(name, number)
+            self._styles.word(name, number)
         elif state.kind == _LISTS:
             self._lists.word(name, number)
         else:
@@ -251,16 +240,6 @@ class _Reader:
         elif name == "cpg":
             self._fonts[self._state.font] = encoding_of_page(number)
 
-    def _style_word(self, name: str, number: int | None) -> None:
-        if name == "s":
-            self._style = self._styles.setdefault(number or 0, _Style())
-        elif name in ("cs", "ds", "ts"):
-            self._style = _Style()
-        elif name == "outlinelevel":
-            self._style.outline = number
-        elif name == "sbasedon":
-            self._style.based = number
-
     def _flush(self) -> None:
         """Say the bytes that have come, in the encoding of the font."""
         if self._bytes:
@@ -272,8 +251,7 @@ class _Reader:
     def _say(self, said: str) -> None:
         state = self._state
         if state.kind == _STYLES:
-            if len(self._style.name) < _MOST_NAME:
-                self._style.name += said
+            self._styles.say(said)
         elif state.kind not in (_SILENT, _FONTS, _LISTS) and not (state.hidden or state.deleted):
             pieces = self._said.setdefault(state.kind, [])
             pieces.append(raised("".join(pieces[-BASE_CHARACTERS:]), said) if state.raised else said)
@@ -285,23 +263,14 @@ class _Reader:
 
     def _paragraph(self) -> tuple[str, int]:
         """What it says, and the level of a heading."""
-        words, number, level = self._taken(_BODY), self._taken(_NUMBER).strip(), self._level()
+        words, number = self._taken(_BODY), self._taken(_NUMBER).strip()
+        level = self._styles.level(self._state.style, self._state.outline)
         if level is None or not words.strip():
             return "", 0
         if any(map(str.isalnum, number)) and number != _BULLET:
             number = self._lists.said(number, self._state.list, self._state.level)
             words = f"{number} {words.lstrip()}"
         return words, level
-
-    def _level(self) -> int | None:
-        """Of a heading; 0: a paragraph; None: nothing to be read out."""
-        names, outline, style = [], self._state.outline, self._styles.get(self._state.style)
-        while style is not None and len(names) < _MOST_STYLES:
-            names.append(style.name.strip().rstrip(";").split(",")[0])
-            outline = style.outline if outline is None else outline
-            style = None if style.based is None else self._styles.get(style.based)
-        level = level_by_names(names)
-        return level if level is None or outline is None or not 0 <= outline < 9 else min(6, outline + 1)
 
     def _end_paragraph(self) -> None:
         if self._state.in_table:
