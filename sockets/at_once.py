@@ -16,6 +16,8 @@ import asyncio
 import struct
 from typing import Any
 
+from starlette.types import Message
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Opcode
 from websockets.http11 import Request
@@ -79,6 +81,8 @@ class AtOnceWebSocketProtocol(WebSocketsSansIOProtocol):
     stall_seconds: float
     scope: dict[str, Any] | None = None
     """None until the handshake."""
+    _closed_here = False
+    """By the protocol, over the head of the application."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._stall = Deadline(self.stall_seconds)
@@ -102,6 +106,17 @@ class AtOnceWebSocketProtocol(WebSocketsSansIOProtocol):
         del self.request  # its headers are in the scope; a connection that waits needs them once
         if not self.close_sent and not self.conn.extensions:
             self.scope["extensions"][SEND_AT_ONCE] = self.send_at_once
+
+    def handle_parser_exception(self) -> None:
+        super().handle_parser_exception()
+        self._closed_here = True
+
+    async def send(self, message: Message) -> None:
+        """As uvicorn's, but that the application may speak on: it has not closed the connection."""
+        await self.writable.wait()
+        if self._closed_here:
+            raise ClientDisconnected
+        await super().send(message)
 
     def send_receive_event_to_app(self) -> None:
         """As uvicorn's, but for text that is none: it is closed with 1007, and nothing to be logged."""

@@ -38,7 +38,11 @@ class Application:
         self.accepted.set()
         while (await receive())["type"] != "websocket.disconnect":
             pass
+        await self.finish()
         self.left.set()
+
+    async def finish(self) -> None:
+        """What is done when it is closed."""
 
 
 class Server(uvicorn.Server):
@@ -54,9 +58,11 @@ class Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[Application, ClientConnection, Callable[[str | bytes], bool]]]:
+async def served(
+    kind: type[Application] = Application,
+) -> AsyncIterator[tuple[Application, ClientConnection, Callable[[str | bytes], bool]]]:
     """An application, its client, who keeps one message that nobody took, and the way past ASGI."""
-    application = Application()
+    application = kind()
     settings = load_settings(worker_urls="http://127.0.0.1:9", port=0)
     server = Server(server_config(settings, application))
     running = asyncio.create_task(server.serve())

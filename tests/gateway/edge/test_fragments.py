@@ -9,7 +9,7 @@ from websockets.frames import Frame, Opcode
 from websockets.server import ServerProtocol
 
 from gateway.edge import memory
-from tests.gateway.edge.server import served
+from tests.gateway.edge.server import Application, served
 
 
 async def test_empty_fragments_without_end_are_too_many_messages() -> None:
@@ -46,6 +46,29 @@ async def test_frames_without_end_are_too_many_and_most_are_not_read(
         await application.left.wait()
         assert client.close_code == 1008
     assert len(read) < 10_000
+
+
+class Late(Application):
+    """Speaks on when it has heard that the connection is closed, as who does not listen just now does."""
+
+    error: Exception | None = None
+
+    async def finish(self) -> None:
+        try:
+            await self.send(b"audio")
+        except Exception as error:
+            self.error = error
+
+
+@pytest.mark.parametrize(
+    "flood", [Frame(Opcode.PING, b""), Frame(Opcode.TEXT, b"\xff")], ids=["pings", "no text"]
+)
+async def test_what_is_said_when_a_flood_has_closed_the_connection_goes_nowhere(flood: Frame) -> None:
+    """As behind a client that has left: it is no defect, and the log has nothing of it."""
+    async with served(Late) as (application, client, _):
+        client.transport.write(flood.serialize(mask=True) * 5000)
+        await application.left.wait()
+        assert isinstance(application.error, OSError), application.error
 
 
 async def test_a_message_in_many_fragments_is_one_message() -> None:
