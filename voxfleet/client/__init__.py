@@ -10,8 +10,8 @@ streaming.py     one clip over `WS /ws/tts` that outlives connections and gatewa
 live.py          a live session
 chat.py          answers of a text model
 trainings.py     voices that are trained
+transport.py     requests over HTTP; errors.py: the service's errors as exceptions
 repeats.py       what is sent again where the connection was lost
-errors.py        the service's errors as exceptions
 connection.py    addresses, and the API key; forms.py: what calls are made of
 """
 

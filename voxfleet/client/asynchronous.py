@@ -14,25 +14,19 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import httpx
-
-from sockets.authorities import authorities
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
-from voxfleet.client.connection import base_urls, key_headers
-from voxfleet.client.errors import error_from_answer, from_gateway, unreachable
+from voxfleet.client.connection import base_urls
 from voxfleet.client.forms import Audio, adapter_files, audio_file, part, put_on_disk, whole
 from voxfleet.client.live import LiveSession
-from voxfleet.client.repeats import sent_once
 from voxfleet.client.streaming import stream_speech
 from voxfleet.client.trainings import AsyncTrainings
+from voxfleet.client.transport import Transport
 
 DEFAULT_URL = "http://127.0.0.1:8006"
 TIMEOUT_SECONDS = 600.0
-_CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -71,15 +65,8 @@ class AsyncClient:
         self._urls = base_urls(base_url)
         self._api_key = api_key
         self._key_in_subprotocol = key_in_subprotocol
-        self._http = httpx.AsyncClient(
-            base_url=self._urls[0],
-            headers=key_headers(api_key),
-            timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
-            trust_env=False,
-            verify=authorities(),
-            event_hooks={"request": [self._stay_on_one_loop]},
-        )
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._transport = Transport(self._urls[0], api_key, timeout_seconds)
+        self._call = self._transport.call
         self.trainings = AsyncTrainings(self._call)
 
     async def __aenter__(self) -> Self:
@@ -90,7 +77,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._transport.close()
 
     # ------------------------------------------------------------------------------------------------ speech
 
@@ -131,7 +118,7 @@ class AsyncClient:
 
     def stream_chat(self, messages: Messages, **options: Any) -> ChatStream:
         """The same while it is written, for `async for`."""
-        return ChatStream(self._http, chat_request(messages, options))
+        return ChatStream(self._transport, chat_request(messages, options))
 
     # ------------------------------------------------------------------------------------------------ voices
 
@@ -287,32 +274,8 @@ class AsyncClient:
         `options`: format, sample_rate, bit_rate. Raises OSError for a file that cannot be written.
         """
         address = f"/api/jobs/{part(job_id)}/result"
-        try:
-            async with self._http.stream("GET", address, params=options) as answer:
-                if not from_gateway(answer):
-                    content = await answer.aread()
-                    raise error_from_answer(self._urls[0], answer.status_code, content, answer.headers)
-                with whole(Path(path)) as partial, await asyncio.to_thread(partial.open, "wb") as file:
-                    async for piece in answer.aiter_bytes():
-                        await asyncio.to_thread(file.write, piece)
-                    await asyncio.to_thread(put_on_disk, file)
-        except httpx.HTTPError as error:
-            raise unreachable(self._urls[0], error) from error
-
-    async def _stay_on_one_loop(self, request: httpx.Request) -> None:
-        """Connections that wait for the next request are of one. Raises RuntimeError."""
-        loop = asyncio.get_running_loop()
-        self._loop = self._loop or loop
-        if self._loop is not loop:
-            raise RuntimeError("the client was used on another event loop: make one on each, or use `Client`")
-
-    async def _call(self, method: str, path: str, *, once: bool = False, **options: Any) -> httpx.Response:
-        """A successful answer. `once`: to what makes something. Raises SpeechError."""
-        send = partial(self._http.request, method, path, **options)
-        try:
-            answer = await (sent_once(send) if once else send())
-        except httpx.HTTPError as error:
-            raise unreachable(self._urls[0], error) from error
-        if not from_gateway(answer):
-            raise error_from_answer(self._urls[0], answer.status_code, answer.content, answer.headers)
-        return answer
+        async with self._transport.stream("GET", address, params=options) as answer:
+            with whole(Path(path)) as partial, await asyncio.to_thread(partial.open, "wb") as file:
+                async for piece in answer.aiter_bytes():
+                    await asyncio.to_thread(file.write, piece)
+                await asyncio.to_thread(put_on_disk, file)

@@ -18,13 +18,8 @@ from typing import Any
 
 import httpx
 
-from voxfleet.client.errors import (
-    UnreachableError,
-    error_from,
-    error_from_answer,
-    from_gateway,
-    unreachable,
-)
+from voxfleet.client.errors import UnreachableError, error_from
+from voxfleet.client.transport import Transport
 
 CHAT_PATH = "/v1/chat/completions"
 Messages = str | Sequence[Mapping[str, Any]]
@@ -65,10 +60,10 @@ def whole_answer(response: httpx.Response) -> ChatAnswer:
 class ChatStream:
     """The pieces of an answer, for `async for`; leaving the loop and `aclose` give the rest up."""
 
-    def __init__(self, http: httpx.AsyncClient, request: Mapping[str, Any]) -> None:
+    def __init__(self, transport: Transport, request: Mapping[str, Any]) -> None:
         options = {"include_usage": True}
         self._body = {**request, "stream": True, "stream_options": options}
-        self._http = http
+        self._transport = transport
         self._pieces = self._read()
         self.answer: ChatAnswer | None = None
         """The whole of it, once it is complete."""
@@ -82,18 +77,11 @@ class ChatStream:
 
     async def _read(self) -> AsyncGenerator[str, None]:
         """Raises SpeechError."""
-        try:
-            async with self._http.stream("POST", CHAT_PATH, json=self._body) as response:
-                if not from_gateway(response):
-                    content = await response.aread()
-                    url = self._http.base_url
-                    raise error_from_answer(url, response.status_code, content, response.headers)
-                async for piece in self._take(response):
-                    yield piece
-        except httpx.HTTPError as error:
-            raise unreachable(self._http.base_url, error) from error
+        async with self._transport.stream("POST", CHAT_PATH, json=self._body) as response:
+            async for piece in self._take(response):
+                yield piece
         if self.answer is None:
-            raise UnreachableError(f"the answer of {self._http.base_url} ended before it was complete")
+            raise UnreachableError(f"the answer of {self._transport.url} ended before it was complete")
 
     async def _take(self, response: httpx.Response) -> AsyncGenerator[str, None]:
         text, reason, about = "", "", {}
