@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,54 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(
     r"`((?:engine|models|worker|gateway|voxfleet|frontend|tests|benchmarks|configs|scripts|deploy)/[\w/.-]*)`"
 )
+
+
+def literals(node: ast.AST, sort: type) -> set:
+    """The constants of that very type that stand in an expression."""
+    found = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return {value for value in found if type(value) is sort}
+
+
+def codes_raised() -> dict[str, set[int]]:
+    """The codes in the gateway's sources, with their statuses, but for those in other services' shapes."""
+    statuses: dict[str, set[int]] = defaultdict(set)
+    for path in (ROOT / "gateway").rglob("*.py"):
+        if "protocols" in path.parts and path.parent.name not in ("protocols", "openai"):
+            continue
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        for call in calls:
+            name = ast.unparse(call.func)
+            if name == "ApiError" and not isinstance(call.args[1], ast.JoinedStr):
+                for code in literals(call.args[1], str):
+                    statuses[code] |= literals(call.args[0], int)
+            elif name in ("FieldError", "Refusal"):
+                code = call.args[1 if name == "FieldError" else 0]
+                for each in literals(code, str):
+                    statuses[each].add(422)
+    return {code: those for code, those in statuses.items() if those}
+
+
+def codes_told() -> dict[str, set[int]]:
+    """Those of docs/errors.md."""
+    rows = re.findall(r"^\| (`.+`) \| ([\d, ]+) \| ", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+    told = [(code, statuses) for codes, statuses in rows for code in re.findall(r"`(\w+)`", codes)]
+    assert len(told) == len(dict(told)), "a code stands in two rows"
+    return {code: {int(status) for status in statuses.split(", ")} for code, statuses in told}
+
+
+def test_every_code_of_an_error_is_explained_with_its_statuses() -> None:
+    raised, told = codes_raised(), codes_told()
+    assert len(raised) > 100
+    assert {code: those for code, those in raised.items() if told.get(code) != those} == {}
+
+
+def test_every_code_that_is_explained_is_one_of_the_service() -> None:
+    composed = re.compile(
+        r"(unknown|too_many)_(voice|adapter)s?|too_many_(jobs|books|trainings)|job_state|\w+s_unavailable"
+    )
+    sources = "".join(path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    told = [code for code in codes_told() if not composed.fullmatch(code)]
+    assert [code for code in told if f'"{code}"' not in sources] == []
 
 
 @pytest.mark.parametrize("settings", [ServeSettings, GatewaySettings, WorkerSettings])
