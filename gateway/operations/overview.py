@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import WorkerPool
 from telemetry.build import build
 
@@ -19,6 +20,20 @@ def describe_workers(pool: WorkerPool) -> dict[str, Any]:
         waiting = sum(length for requirement, length in lanes if worker.offers(requirement))
         workers.append(worker.describe() | {"queue_length": waiting})
     return {"build": build(), "workers": workers}
+
+
+def describe_ticket(pool: WorkerPool, ticket: Ticket) -> dict[str, Any]:
+    """`GET /api/queue/{ticket}`: one request as its client is told of it."""
+    position = max(ticket.position, 1) if ticket.waiting else None  # 0 for one that had a slot at once
+    wait_seconds = None if position is None else pool.estimate_wait(ticket.requirement, position)
+    state = "queued" if ticket.waiting else "resting" if ticket.lease is None else "running"
+    return {
+        "ticket_id": ticket.id,
+        "request_id": ticket.request_id,
+        "state": state,
+        "position": position,
+        "eta_seconds": None if wait_seconds is None else round(wait_seconds, 3),
+    }
 
 
 def describe_queue(pool: WorkerPool) -> dict[str, Any]:

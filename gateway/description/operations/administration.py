@@ -13,6 +13,12 @@ TAG = Tag(
         Operation("GET", "/api/workers", "List workers", access="admin", gives={"worker": "workers.0.id"}),
         Operation("GET", "/api/queue", "Who waits and who runs", access="admin"),
         Operation(
+            "GET",
+            "/api/queue/{ticket}",
+            "How a request stands",
+            parameters={"ticket": Given("ticket")},
+        ),
+        Operation(
             "DELETE",
             "/api/queue/{ticket}",
             "End a request",

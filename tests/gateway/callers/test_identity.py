@@ -196,6 +196,11 @@ def client_at(app: FastAPI, peer: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
 
+async def ask_about(app: FastAPI, ticket_id: str, peer: str, **headers: str) -> httpx.Response:
+    async with client_at(app, peer) as client:
+        return await client.get(f"/api/queue/{ticket_id}", headers=headers)
+
+
 async def cancel(app: FastAPI, ticket_id: str, peer: str, **headers: str) -> httpx.Response:
     async with client_at(app, peer) as client:
         return await client.delete(f"/api/queue/{ticket_id}", headers=headers)
@@ -224,6 +229,47 @@ async def test_its_client_and_an_administrator_may_cancel_a_ticket(tenant: str, 
         response = await cancel(app, ticket.id, "10.0.0.7", **headers)
         assert response.status_code == 200
         assert ticket.ended_by.code == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("tenant", "headers"),
+    [
+        ("10.0.0.7", {}),
+        ("key:acme", {"X-API-Key": ACME}),
+        ("10.9.9.9", {"X-Admin-Token": "the-administrators"}),
+    ],
+)
+async def test_its_client_and_an_administrator_hear_how_a_ticket_stands(tenant: str, headers: dict) -> None:
+    app = serving_app(api_keys=KEYS, admin_token="the-administrators")
+    pool, standing = app.state.gateway.pool, Standing(tenant)
+    with pool.admit("r1", Requirement(), standing=standing) as one:
+        with pool.admit("r2", Requirement(), standing=standing) as other:
+            for ticket, state, position in ((one, "running", None), (other, "queued", 1)):
+                told = (await ask_about(app, ticket.id, "10.0.0.7", **headers)).json()
+                assert (told["ticket_id"], told["state"], told["position"]) == (ticket.id, state, position)
+                assert (told["eta_seconds"] is None) is (position is None)
+        gone = await ask_about(app, other.id, "10.0.0.7", **headers)
+        assert (gone.status_code, gone.json()["error"]["code"]) == (404, "unknown_ticket")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-API-Key": LIMITED},
+        {"X-Admin-Token": "not-the-administrators"},
+        {"X-Forwarded-For": "10.0.0.8"},
+        {"Origin": "http://evil.example", "X-API-Key": ACME},
+    ],
+)
+async def test_for_others_there_is_no_such_ticket(headers: dict) -> None:
+    app = serving_app(api_keys=KEYS, admin_token="the-administrators")
+    with app.state.gateway.pool.admit("r", Requirement(), standing=Standing("key:acme")) as ticket:
+        answers = [await ask_about(app, id, "10.0.0.7", **headers) for id in (ticket.id, "q_none")]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].text.replace(ticket.id, "q_none") == answers[1].text
+        unknown = await ask_about(app, ticket.id, "10.0.0.7", **{"X-API-Key": "nobody-0123456789abcdef"})
+        assert unknown.status_code == 401
 
 
 @pytest.mark.parametrize(

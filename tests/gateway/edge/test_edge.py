@@ -54,6 +54,7 @@ def check_shape(response: httpx.Response) -> dict[str, object]:
         ("POST", "/health", 405, "method_not_allowed"),
         ("POST", "/tts", 422, "invalid_body"),
         ("GET", "/ready", 503, "not_ready"),
+        ("GET", "/api/queue/q_none", 404, "unknown_ticket"),
         ("DELETE", "/api/queue/q_none", 404, "unknown_ticket"),
         ("POST", "/api/workers/w9/drain", 404, "unknown_worker"),
         ("GET", "/broken", 500, "internal_error"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.metrics import Metrics
-from gateway.operations.overview import describe_queue, describe_workers
+from gateway.operations.overview import describe_queue, describe_ticket, describe_workers
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 from gateway.slots.capacity.figures import WINDOW_REQUESTS, WorkerFigures
 from gateway.slots.line.about import About
@@ -89,3 +89,23 @@ async def test_a_request_is_listed_with_its_voice_its_length_and_its_client() ->
     for request in (*shown["queue"], *shown["running"]):
         assert told.items() <= request.items() and request["tenant"] == "key:shop"
     assert len(shown["queue"]) == len(shown["running"]) == 1
+
+
+async def test_of_one_request_its_place_is_told_as_of_all() -> None:
+    fleet = Fleet(1)
+    with (
+        fleet.pool.admit("r1", Requirement()) as running,
+        fleet.pool.admit("r2", Requirement()) as first,
+        fleet.pool.admit("r3", Requirement()) as second,
+    ):
+        for listed, ticket in zip(describe_queue(fleet.pool)["queue"], (first, second), strict=True):
+            told = describe_ticket(fleet.pool, ticket)
+            assert told.pop("state") == "queued"
+            assert told.items() <= listed.items()
+        place = {"position": None, "eta_seconds": None}
+        ids = {"ticket_id": running.id, "request_id": "r1"}
+        assert describe_ticket(fleet.pool, running) == {**ids, "state": "running", **place}
+        fleet.pool.step_aside(second)
+        assert describe_ticket(fleet.pool, second)["state"] == "resting"
+        fleet.pool.step_back(second)
+        assert describe_ticket(fleet.pool, second)["position"] == 2

@@ -86,6 +86,7 @@ ADMIN = {
 
 
 OWNED = {
+    ("GET", "/api/queue/{ticket}"),
     ("DELETE", "/api/adapters/{id}"),
     ("GET", "/api/adapters"),
     ("GET", "/api/adapters/{id}"),
