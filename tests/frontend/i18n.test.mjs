@@ -23,7 +23,7 @@ function codesOf(name) {
     /Check\("(audio_\w+)", "error"/g,
     /"(\w+_unavailable)"/g,
     /^    "(audio_\w+)": f?"/gm,
-    /RequestError\([^()]*"\w+",\s*"(\w+)"\)/g,
+    /RequestError\((?:[^()]|\([^()]*\))*"\w+",\s*(?:code=)?"(\w+)",?\s*\)/g,
     /^SLOW_CLIENT = "(\w+)"$/gm,
   ];
   const ofWorkers = source.match(/class ErrorCode[^]*?\n\n\n/)?.[0] ?? "";
@@ -63,7 +63,7 @@ describe("both languages", () => {
 
   test("every code of the service has a sentence", async () => {
     const words = await load("en/errors.js");
-    const codes = codesOf("gateway").concat(codesOf("worker"));
+    const codes = ["gateway", "worker", "models", "engine"].flatMap(codesOf);
     assert.ok(codes.length > 100, String(codes.length));
     for (const code of codes) assert.ok(`error.${code}` in words, code);
     for (const [key, text] of Object.entries(words)) {

@@ -70,6 +70,7 @@ export default {
   "error.out_of_range": "{field} is out of range.",
   "error.empty_text": "There are no words in the text.",
   "error.text_too_long": "The text is too long. Shorten it, or have it spoken as a long text on the sessions page.",
+  "error.too_long": "Text, voice and speech are more than the model can hold at once. Shorten the text, or use a shorter recording.",
   "error.too_much_text": "Too much text waits already. Wait until some of it is spoken.",
   "error.invalid_ssml": "The SSML cannot be read: {reason}.",
 
@@ -124,6 +125,7 @@ export default {
   "error.foreign_latents": "The clip was begun with another model, and cannot go on with this one.",
   "error.invalid_latents": "The clip cannot go on with what was kept of it.",
   "error.duplicate_request": "The worker has this request already.",
+  "error.duplicate": "The worker has this request already.",
   "error.cancelled": "The request was cancelled.",
   "error.no_request": "The gateway got no request in time.",
 
@@ -145,6 +147,8 @@ export default {
   "error.unknown_model": "This model is not there any more.",
   "error.unsupported": "This model cannot do that.",
   "error.empty_prompt": "There is nothing to answer. Write something first.",
+  "error.invalid_prompt": "The recording that is to be continued needs its words.",
+  "error.invalid_token": "The prompt holds what is no token of the model.",
   "error.ambiguous_voice": "Several voices have this name. Choose one of them.",
   "error.voice_not_supported": "No worker can speak with this voice. Choose another one.",
   "error.chat_not_supported": "This model has no template for conversations. Use a plain completion, or another model.",
@@ -168,6 +172,7 @@ export default {
   "error.instructions_unsupported": "No model here that may speak this can be told how.",
   "error.adapters_unavailable": "Adapters cannot be reached at the moment.",
   "error.invalid_adapter": "This adapter does not fit the model.",
+  "error.adapter_too_large": "The worker has no room for this adapter.",
   "error.too_many_adapters": "No more adapters can be kept. Delete one first.",
   "error.unknown_consent": "There is no such consent.",
   "error.too_many_consents": "No more consents can be kept. Delete one first.",

@@ -67,6 +67,7 @@ export default {
   "error.out_of_range": "{field}超出范围。",
   "error.empty_text": "文本中没有可读的词。",
   "error.text_too_long": "文本过长。请缩短，或在会话页面作为长文本朗读。",
+  "error.too_long": "文本、音色与语音的总长超出模型一次能容纳的范围。请缩短文本，或使用更短的录音。",
   "error.too_much_text": "等待朗读的文本过多，请稍候。",
   "error.invalid_ssml": "无法读取 SSML（{reason}）。",
 
@@ -121,6 +122,7 @@ export default {
   "error.foreign_latents": "这段语音由另一个模型开始，无法继续。",
   "error.invalid_latents": "保留的内容无法用于续接。",
   "error.duplicate_request": "工作节点已有此请求。",
+  "error.duplicate": "工作节点已有此请求。",
   "error.cancelled": "请求已取消。",
   "error.no_request": "网关未及时收到请求。",
 
@@ -142,6 +144,8 @@ export default {
   "error.unknown_model": "此模型已不存在。",
   "error.unsupported": "该模型不支持此功能。",
   "error.empty_prompt": "没有可回答的内容，请先输入文字。",
+  "error.invalid_prompt": "要续读的录音需要附上其文字。",
+  "error.invalid_token": "提示中含有不属于模型的词元。",
   "error.ambiguous_voice": "有多个同名的音色，请选择其中一个。",
   "error.voice_not_supported": "没有工作节点能使用此音色，请另选一个。",
   "error.chat_not_supported": "该模型没有对话模板。请使用普通补全，或换一个模型。",
@@ -165,6 +169,7 @@ export default {
   "error.instructions_unsupported": "这里可以朗读的模型都不支持说明说话方式。",
   "error.adapters_unavailable": "暂时无法读取适配器。",
   "error.invalid_adapter": "此适配器与模型不匹配。",
+  "error.adapter_too_large": "工作节点没有空间容纳此适配器。",
   "error.too_many_adapters": "适配器已达上限，请先删除一个。",
   "error.unknown_consent": "没有这份同意。",
   "error.too_many_consents": "同意已达上限，请先删除一份。",

@@ -15,7 +15,7 @@ const ACTIONS = {
   key: ["api_key_required", "invalid_api_key", "caller_gone", "priority_not_allowed", "client_unknown"],
   voice: ["unknown_voice", "ambiguous_voice", "voice_not_supported", "unknown_model", "built_in_voice"],
   consent: ["voice_without_consent"],
-  text: ["empty_text", "text_too_long", "invalid_ssml", "too_much_text"],
+  text: ["empty_text", "text_too_long", "too_long", "invalid_ssml", "too_much_text"],
   settings: ["invalid_value", "out_of_range"],
   wav: ["body_too_large", "too_large", "invalid_audio"],
   sessions: ["disk_full", "too_many_jobs", "unknown_session", "no_audio", "unknown_job"],
