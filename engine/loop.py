@@ -20,11 +20,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from engine.errors import EngineError, RequestError
-from engine.output_stream import Command, OutputStream, PauseChange, Reader, StepOutput, wake
+from engine.output_stream import (
+    Command,
+    OutputStream,
+    PauseChange,
+    Reader,
+    StepOutput,
+    wake,
+    wake_or_cancel,
+)
 
 __all__ = ["EngineLoop", "OutputStream", "PauseChange", "StepOutput", "SteppingEngine"]
 
 logger = logging.getLogger(__name__)
+
+CLOSED = "the engine loop is closed"
 
 
 class SteppingEngine(Protocol):
@@ -184,7 +194,7 @@ class EngineLoop:
                 readers += self._obey(stream, command)
             else:
                 readers += self._add(stream, command)
-        self._wake(readers)
+        wake_or_cancel(readers)
         return True
 
     def _add(self, stream: OutputStream, prepared: Any) -> list[Reader]:
@@ -216,12 +226,7 @@ class EngineLoop:
             readers += stream.put(output)
             if output.finish_reason is not None:
                 readers += self._end(stream)
-        self._wake(readers)
-
-    def _wake(self, readers: list[Reader]) -> None:
-        for stream in wake(readers):
-            logger.warning("request %s is read by a closed event loop, cancelling it", stream.request_id)
-            stream.cancel()
+        wake_or_cancel(readers)
 
     def _end(self, stream: OutputStream, error: Exception | None = None) -> list[Reader]:
         with self._changed:
@@ -236,5 +241,5 @@ class EngineLoop:
 
     def _end_error(self) -> EngineError:
         if self.error is None:
-            return EngineError("the engine loop is closed")
+            return EngineError(CLOSED)
         return EngineError(f"the engine loop died: {type(self.error).__name__}: {self.error}")

@@ -9,6 +9,7 @@ step and wakes each event loop once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Protocol
+
+logger = logging.getLogger(__name__)
 
 
 class StepOutput(Protocol):
@@ -186,6 +189,13 @@ def wake(readers: Iterable[Reader]) -> list[OutputStream]:
         except RuntimeError:
             abandoned += [reader.stream for reader in group]
     return abandoned
+
+
+def wake_or_cancel(readers: Iterable[Reader]) -> None:
+    """`wake`, and nobody reads the streams of closed event loops any more."""
+    for stream in wake(readers):
+        logger.warning("request %s is read by a closed event loop, cancelling it", stream.request_id)
+        stream.cancel()
 
 
 def _go_on(readers: list[Callable[[], None]]) -> None:

@@ -10,6 +10,8 @@ the current one, which is the first GPU in a thread that has not chosen.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.util import find_spec
 
@@ -50,6 +52,27 @@ def select_device(device: str) -> torch.device:
         raise OptionsError(f"device {device}, but {NO_CUDA}")
     if chosen.type == "cuda" and chosen.index is None:
         return torch.device("cuda", torch.cuda.current_device())
+    return chosen
+
+
+def select_devices(devices: Sequence[str | int]) -> list[torch.device]:
+    """Each of `devices`, all of one kind; a number is a CUDA device. Raises OptionsError."""
+    if isinstance(devices, str) or not devices:
+        raise OptionsError(f"devices are a list, such as [0, 1] or ['cuda:0', 'cuda:1'], got {devices!r}")
+    chosen = [_named(device) for device in devices]
+    if len({device.type for device in chosen}) > 1:
+        raise OptionsError(f"devices are of one kind, got {', '.join(map(str, devices))}")
+    return chosen
+
+
+def _named(device: str | int) -> torch.device:
+    whole = isinstance(device, int) and not isinstance(device, bool)
+    name = f"cuda:{device}" if whole else str(device)
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise OptionsError(f"there is no device {device!r}, only numbers, 'cpu', 'cuda' and 'cuda:N'")
+    chosen = select_device(name)
+    if chosen.type == "cuda" and chosen.index >= (count := torch.cuda.device_count()):
+        raise OptionsError(f"device {name}, but PyTorch sees {count} CUDA devices here")
     return chosen
 
 

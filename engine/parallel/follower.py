@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.parallel.channel import Channel, ChannelClosedError, Message, Number
+from engine.parallel.channel import Array, Channel, ChannelClosedError, Message, Number
 from engine.parallel.watch import BEAT_SECONDS, Pulse
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class Follower:
     def answer(self, value: Any) -> None:
         """What was told is done."""
         self._channel.send_json(Number.ANSWER, value)
+
+    def send(self, number: int, first: Array, second: Array) -> None:
+        """What a model says beside that, by a number of its own; from any thread."""
+        self._channel.send(number, first, second)
 
     def fail(self, reason: str) -> None:
         """This rank ends, and why."""

@@ -19,9 +19,7 @@ import os
 import secrets
 import select
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -29,19 +27,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from engine.errors import DeviceLostError
 from engine.parallel.channel import Array, Channel, ChannelClosedError, Message, Number
 from engine.parallel.group import Group, Place
+from engine.parallel.process import how_it_ended, start_process
 from engine.parallel.watch import BEAT_SECONDS, Pulse, Watch
 
 logger = logging.getLogger(__name__)
 
 END_SECONDS = 1.0
 """For a rank to leave by itself."""
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class Ranks:
@@ -69,16 +66,10 @@ class Ranks:
     def start(self, told: list[dict[str, Any]]) -> None:
         """Start the processes. told: for each, beside its place. Raises OSError, DeviceLostError."""
         for rank, own_told in enumerate(told, start=1):
-            own, theirs = socket.socketpair()
-            with theirs:
-                command = [sys.executable, "-P", "-m", self._module, str(theirs.fileno())]
-                self._channels.append(Channel(own))
-                self._answers.append([])
-                self._processes.append(
-                    subprocess.Popen(
-                        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=_environment()
-                    )
-                )
+            process, channel = start_process(self._module)
+            self._processes.append(process)
+            self._channels.append(channel)
+            self._answers.append([])
             place = {**asdict(self.place), "rank": rank, **own_told}
             self._send(rank - 1, lambda channel, place=place: channel.send_json(Number.TELL, place))
         self._watcher.start()
@@ -210,11 +201,7 @@ class Ranks:
 
     def _death(self, index: int) -> str:
         """Of a rank whose channel is closed: how it ended."""
-        try:
-            status = self._processes[index].wait(BEAT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"rank {index + 1} closed its channel"
-        return f"rank {index + 1} died, " + (f"signal {-status}" if status < 0 else f"exit status {status}")
+        return f"rank {index + 1} {how_it_ended(self._processes[index], BEAT_SECONDS)}"
 
     def _lose(self, reason: str) -> None:
         """End all ranks, so that nobody waits for one that is gone. Returns once they have ended."""
@@ -239,9 +226,3 @@ class Ranks:
             process.kill()
         for process in self._processes:
             process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """A child finds what this process has found, wherever it was started."""
-    named = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([str(_ROOT), *named]))}

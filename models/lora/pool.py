@@ -89,6 +89,16 @@ class AdapterPool:
         with self._lock:
             return [info for info, _ in self._adapters.values()]
 
+    def held(self) -> dict[str, tuple[AdapterInfo, LoadedAdapter]]:
+        """What `put_back` takes."""
+        with self._lock:
+            return dict(self._adapters)
+
+    def put_back(self, held: dict[str, tuple[AdapterInfo, LoadedAdapter]]) -> None:
+        """Undo what was changed since `held`."""
+        with self._lock:
+            self._adapters = dict(held)
+
     def usable(self, name: str) -> bool:
         """Whether there is one of that name, and it is enabled."""
         with self._lock:

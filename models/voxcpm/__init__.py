@@ -3,6 +3,8 @@
 `from models.voxcpm import VoxCPM` gives the engine as a Python object; the import itself is light.
 
 api.py            that object
+speech_stream.py  what its `generate` returns
+pool/             several devices behind that object
 engine.py         requests in, patches of audio out
 loading.py        an engine loaded and warmed up, over one rank or several
 options.py        what may be chosen when an engine is built

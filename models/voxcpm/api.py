@@ -6,33 +6,33 @@
     async for chunk in voice.generate("Good morning.", seed=3): ...
     voice.close()
 
-Calls may come from many threads and tasks at once; the engine behind batches them.
+Calls may come from many threads and tasks at once; the engine behind batches them. With `devices` there are
+several, an engine each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-import uuid
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError, RequestError
+from engine.errors import OptionsError, RequestError
 from engine.loop import EngineLoop
-from engine.output_stream import OutputStream
 from models import denoising
 from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
-from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
+from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Progress
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
+from models.voxcpm.pool.loading import load_pool
+from models.voxcpm.pool.pool import DevicePool
+from models.voxcpm.speech_stream import SpeechStream
 from models.voxcpm.vae.audio_encoding import LatentMemory, read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
@@ -40,117 +40,17 @@ Audio = str | Path | tuple[np.ndarray, int]
 DEFAULT_ADAPTER = "default"
 
 
-class SpeechStream:
-    """The audio of one text while it is generated: iterate it, or iterate it asynchronously.
-
-    Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
-    `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, and
-    when nobody holds the stream any more, iterated or not. Raises engine.errors.EngineError when generation
-    fails.
-    """
-
-    def __init__(self, loop: EngineLoop, request: SpeechRequest, texts: list[str], info: ModelInfo) -> None:
-        """texts: the parts of `request.text`. Raises RequestError."""
-        self._loop, self._request, self._info = loop, request, info
-        self._texts = deque(texts or [request.text])
-        self._patches = 0
-        self._cancelled = False
-        self.seed = request.seed
-        self.finish_reason: str | None = None
-        self._stream: OutputStream | None = None
-        self._stream = self._submit_next()
-
-    def __del__(self) -> None:
-        self._leave()
-
-    def cancel(self) -> None:
-        """Stop generating; the iteration ends. Safe from any thread."""
-        self._cancelled = True
-        if (stream := self._stream) is not None:
-            stream.cancel()
-
-    def outputs(self) -> Iterator[SpeechOutput]:
-        """Patches with their latents, for callers that keep them."""
-        try:
-            while (stream := self._stream) is not None:
-                for output in stream:
-                    yield self._note(output)
-                self._end(stream)
-        finally:
-            self._leave()
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (output.audio for output in self.outputs() if len(output.audio))
-
-    async def __aiter__(self) -> AsyncIterator[np.ndarray]:
-        try:
-            while (stream := self._stream) is not None:
-                async for output in stream:
-                    if len(self._note(output).audio):
-                        yield output.audio
-                self._end(stream)
-        finally:
-            self._leave()
-
-    def _submit_next(self) -> OutputStream:
-        """Start the next part, within what is left of the bounds of the clip's length."""
-        seconds = self._patches * self._info.patch_seconds
-        shortest, longest = self._request.min_seconds, self._request.max_seconds
-        part = replace(
-            self._request,
-            request_id=uuid.uuid4().hex,
-            text=self._texts.popleft(),
-            min_seconds=None if shortest is None or self._texts else max(0.0, shortest - seconds),
-            max_seconds=None if longest is None else longest - seconds,
-        )
-        self._patches_before = self._patches
-        return self._loop.submit(part)
-
-    def _note(self, output: SpeechOutput) -> SpeechOutput:
-        """The output as one of the whole clip; starts the next part where one ends."""
-        if output.finish_reason == "error":
-            self.finish_reason = "error"
-            raise EngineError(output.error or "generation failed")
-        output.index += self._patches_before
-        self._patches += len(output.audio) > 0
-        if output.finish_reason is None:
-            return output
-        if self._goes_on(output.finish_reason):
-            output.finish_reason = None
-            self._stream = self._submit_next()
-            if self._cancelled:  # before `cancel` could see this stream
-                self._stream.cancel()
-        elif self._cancelled and self._texts:
-            output.finish_reason = "cancelled"
-        self.finish_reason = output.finish_reason
-        return output
-
-    def _goes_on(self, finish_reason: str) -> bool:
-        longest = self._request.max_seconds
-        patch_seconds = self._info.patch_seconds
-        time_left = longest is None or longest - self._patches * patch_seconds >= patch_seconds
-        return bool(self._texts) and time_left and not self._cancelled and finish_reason != "cancelled"
-
-    def _end(self, stream: OutputStream) -> None:
-        """After the last output of `stream`: unless the next part has begun, that was all."""
-        if self._stream is stream:
-            self._stream = None
-
-    def _leave(self) -> None:
-        if self.finish_reason is None:
-            self.finish_reason = "cancelled"
-            if self._stream is not None:
-                self._stream.cancel()
-
-
 class VoxCPM:
-    """A loaded model with its engine thread. Use as a context manager or call `close`."""
+    """A loaded model with its engine thread, or a pool of them. Use as a context manager or call `close`."""
 
-    def __init__(self, engine: VoxCPMEngine) -> None:
+    def __init__(self, engine: VoxCPMEngine | DevicePool) -> None:
         self._engine = engine
         self._recordings = LatentMemory()
-        self._loop = EngineLoop(engine, name="voxcpm")
-        self._loop.start()
+        if isinstance(engine, DevicePool):
+            self._loop: EngineLoop | DevicePool = engine
+        else:
+            self._loop = EngineLoop(engine, name="voxcpm")
+            self._loop.start()
 
     @classmethod
     def from_pretrained(
@@ -159,14 +59,22 @@ class VoxCPM:
         device: str = "auto",
         max_num_seqs: int = 8,
         progress: Progress | None = None,
+        *,
+        devices: Sequence[str | int] | None = None,
         **options: Any,
     ) -> VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
 
-        `options` are those of `models.voxcpm.loading.load_engine`. Raises ConfigError or
-        engine.errors.WeightError naming what is wrong with the checkpoint, and OptionsError with an option.
+        devices: in place of `device`, several, such as [0, 1] or ["cuda:0", "cuda:1"], each with an engine in
+        a process of its own, see `models.voxcpm.pool`. `options` are those of
+        `models.voxcpm.loading.load_engine`. Raises ConfigError or engine.errors.WeightError naming what is
+        wrong with the checkpoint, and OptionsError with an option.
         """
-        return cls(load_engine(model, device, max_num_seqs, progress, **options))
+        if devices is None:
+            return cls(load_engine(model, device, max_num_seqs, progress, **options))
+        if device != "auto":
+            raise OptionsError(f"device {device!r} and devices {list(devices)!r}: give one of them")
+        return cls(load_pool(model, devices, max_num_seqs, progress, **options))
 
     @property
     def info(self) -> ModelInfo:
@@ -237,7 +145,7 @@ class VoxCPM:
         with. Raises models.lora.adapter.AdapterError naming what is wrong with it, RequestError where this
         device serves none.
         """
-        return self._engine.adapters.add(name, self._engine.read_adapter(Path(path)))
+        return self._engine.load_adapter(name, Path(path))
 
     def unload_lora(self, name: str = DEFAULT_ADAPTER) -> bool:
         """Forget an adapter; False when there is none of that name."""

@@ -30,7 +30,7 @@ from engine.parallel.part import PARAM
 from engine.sequence import Sequence
 from models.lora.adapter import Adapter
 from models.lora.files import most_bytes, read_adapter, received_adapter
-from models.lora.pool import AdapterPool
+from models.lora.pool import AdapterInfo, AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.speech import (
     AudioRole,
@@ -179,6 +179,10 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         return self._encoder.encode(samples, sample_rate, role)
+
+    def load_adapter(self, name: str, directory: Path) -> AdapterInfo:
+        """Raises AdapterError, RequestError where this device serves none."""
+        return self.adapters.add(name, self.read_adapter(directory))
 
     def read_adapter(self, directory: Path) -> Adapter:
         """An adapter of this model, see `models.lora.files`. Raises AdapterError."""

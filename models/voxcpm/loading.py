@@ -31,12 +31,8 @@ def load_engine(
     RequestError before anything is loaded, ConfigError or WeightError naming what is wrong with the
     checkpoint, EngineError when it cannot speak.
     """
-    if adapter_slots is None and tensor_parallel_size == 1:
-        adapter_slots = ADAPTER_SLOTS
-    options["adapter_slots"] = adapter_slots or None
-    check_known(options, EngineOptions)
-    chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
-    chosen.batched_tokens(target.type)
+    target = select_device(device)
+    chosen = choose_options(target.type, max_num_seqs, tensor_parallel_size, adapter_slots, **options)
     directory = resolve_model(model, progress)
     head_dim = read_config(directory).lm_config.head_dim
     check_backend(chosen.attention_backend, target, default_dtype(target), head_dim, chosen.block_size)
@@ -50,6 +46,23 @@ def load_engine(
         engine.close()
         raise
     return engine
+
+
+def choose_options(
+    device: str,
+    max_num_seqs: int,
+    tensor_parallel_size: int = 1,
+    adapter_slots: int | None = None,
+    **options: Any,
+) -> EngineOptions:
+    """Those of `load_engine`, for a device of this type. Raises OptionsError."""
+    if adapter_slots is None and tensor_parallel_size == 1:
+        adapter_slots = ADAPTER_SLOTS
+    options["adapter_slots"] = adapter_slots or None
+    check_known(options, EngineOptions)
+    chosen = EngineOptions(max_num_seqs=max_num_seqs, **options)
+    chosen.batched_tokens(device)
+    return chosen
 
 
 def make_engine(

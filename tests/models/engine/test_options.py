@@ -19,7 +19,7 @@ def test_what_is_counted_is_a_whole_number(option: str, value: object) -> None:
     assert getattr(EngineOptions(**{option: 2}), option) == 2
 
 
-@pytest.mark.parametrize("option", ["enforce_eager", "gpu_memory_utilization", "devices"])
+@pytest.mark.parametrize("option", ["enforce_eager", "gpu_memory_utilization", "device_map"])
 def test_an_option_that_there_is_not_is_named_before_anything_is_loaded(option: str) -> None:
     with pytest.raises(OptionsError, match=rf"no option {option}, only max_num_seqs, .*graphs"):
         VoxCPM.from_pretrained("nowhere/at-all", **{option: 1})

@@ -1,0 +1,78 @@
+"""The adapters of all devices: a change is made on all of them or on none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Any
+
+from engine.errors import DeviceLostError
+from models.lora.pool import AdapterInfo
+from models.voxcpm.pool.device import DeviceProcess
+from models.voxcpm.pool.wire import Record
+
+
+class PooledAdapters:
+    """Those methods of an `AdapterPool` that `VoxCPM` needs.
+
+    devices: gives those that serve, and raises EngineError where there is none.
+    """
+
+    def __init__(self, devices: Callable[[], list[DeviceProcess]]) -> None:
+        self._devices = devices
+        self._changing = threading.Lock()
+        self._listed: dict[str, AdapterInfo] = {}
+
+    def load(self, name: str, directory: Path) -> AdapterInfo:
+        """Raises as `VoxCPMEngine.load_adapter` does."""
+        with self._changing:
+            self._change("load", name=name, directory=str(directory.absolute()))
+            return self._listed[name]
+
+    def remove(self, name: str) -> bool:
+        """False when there is none of that name."""
+        with self._changing:
+            if found := name in self._listed:
+                self._change("remove", name=name)
+            return found
+
+    def enable(self, enabled: bool, name: str | None = None) -> None:
+        """Raises RequestError for an unknown name."""
+        with self._changing:
+            self._change("enable", enabled=enabled, name=name)
+
+    def clear(self) -> None:
+        with self._changing:
+            self._change("clear")
+
+    def listed(self) -> list[AdapterInfo]:
+        return list(self._listed.values())
+
+    def usable(self, name: str) -> bool:
+        """Whether there is one of that name, and it is enabled."""
+        return name in self._listed and self._listed[name].enabled
+
+    def _change(self, change: str, **fields: Any) -> None:
+        """On all devices. What is raised on one undoes it on the others; one that is lost is none."""
+        devices = self._devices()
+        calls = [device.call("change", change=change, **fields) for device in devices]
+        done = False
+        try:
+            listed = _first_result(calls)["listed"]
+            done = True
+        finally:
+            wait([device.call("settle", undo=not done) for device in devices])
+        self._listed = {info["name"]: AdapterInfo(**info) for info in listed}
+
+
+def _first_result(calls: list[Future[Record]]) -> Record:
+    """Once all are there. Raises what one raised."""
+    wait(calls)
+    errors = [error for call in calls if (error := call.exception()) is not None]
+    lost = [error for error in errors if isinstance(error, DeviceLostError)]
+    for error in errors:
+        if error not in lost or len(lost) == len(calls):
+            raise error
+    return next(call.result() for call in calls if call.exception() is None)

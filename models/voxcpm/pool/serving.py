@@ -1,0 +1,166 @@
+"""The inside of a device's process: an engine as any other, and a loop that sends what its streams bring."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.loop import EngineLoop
+from engine.output_stream import OutputStream
+from engine.parallel.channel import ChannelClosedError
+from engine.parallel.follower import Follower
+from models.speech import AudioRole, SpeechOutput, SpeechRequest
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
+from models.voxcpm.pool.wire import Kind, Record, error_record, pack, unpack
+
+MOST_OUTPUTS = 1024
+"""In a message. There are more than a step's where the pool was not read for long."""
+
+
+class Serving:
+    """Takes calls one after the other; what takes long has threads of its own."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._engine: VoxCPMEngine
+        self._loop: EngineLoop
+        self._adapters_before: dict[str, Any] = {}
+        self._streams: dict[str, OutputStream] = {}
+        self._outbox = _Outbox(follower)
+        self._calls: dict[str, Callable[..., Record]] = {
+            "load": self._load,
+            "submit": self._submit,
+            "encode": self._encode,
+            "change": self._change,
+            "settle": self._settle,
+        }
+        changing = ThreadPoolExecutor(1, "adapters")
+        self._beside = {"encode": ThreadPoolExecutor(2, "encode"), "change": changing, "settle": changing}
+
+    def run(self) -> None:
+        """Until the pool ends it."""
+        for message in self._follower.messages():
+            for record in unpack(message):
+                if message.number == Kind.CALL:
+                    self._take_call(**record)
+                elif (stream := self._streams.get(record["request_id"])) is not None:
+                    stream.cancel()
+
+    def _take_call(self, call: int, what: str, **fields: Any) -> None:
+        if what in self._beside:
+            self._beside[what].submit(self._answer, call, what, fields)
+        else:
+            self._answer(call, what, fields)
+
+    def _answer(self, call: int, what: str, fields: dict[str, Any]) -> None:
+        try:
+            result = self._calls[what](**fields)
+        except Exception as error:
+            result = {"error": error_record(error)}
+        self._follower.send(Kind.RESULT, *pack([{"call": call, **result}]))
+
+    def _load(self, threads: int | None, options: Record) -> Record:
+        """threads: of this process, on a CPU."""
+
+        def progress(stage: str, share: float) -> None:
+            self._follower.send(Kind.PROGRESS, *pack([{"stage": stage, "share": share}]))
+
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self._engine = load_engine(progress=progress, **options)
+        self._loop = EngineLoop(self._engine, name="voxcpm")
+        self._loop.start()
+        return {"info": self._engine.info.to_dict()}
+
+    def _submit(self, **fields: Any) -> Record:
+        request = SpeechRequest(**fields)
+        try:
+            stream = self._loop.submit(request)
+        finally:
+            self._end_where_lost()
+        self._streams[request.request_id] = stream
+        self._outbox.run(self._forward(stream))
+        return {}
+
+    async def _forward(self, stream: OutputStream) -> None:
+        """What the stream brings, and that it has ended."""
+        error = None
+        try:
+            await stream.each(self._outbox.put_output)
+        except Exception as raised:
+            self._end_where_lost()
+            error = error_record(raised)
+        del self._streams[stream.request_id]
+        self._outbox.put({"request_id": stream.request_id, "ended": True, "error": error})
+
+    def _end_where_lost(self) -> None:
+        """An engine that is lost computes no more in this process."""
+        if self._loop.error is not None:
+            error = self._loop.error
+            self._follower.fail(f"the engine loop died: {type(error).__name__}: {error}")
+            os._exit(1)
+
+    def _encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> Record:
+        return {"latents": self._engine.encode_audio(samples, sample_rate, role)}
+
+    def _change(self, change: str, **fields: Any) -> Record:
+        """Of the adapters, until `_settle`."""
+        adapters = self._engine.adapters
+        self._adapters_before = adapters.held()
+        if change == "load":
+            self._engine.load_adapter(fields["name"], Path(fields["directory"]))
+        elif change == "remove":
+            adapters.remove(**fields)
+        elif change == "enable":
+            adapters.enable(**fields)
+        else:
+            adapters.clear()
+        return {"listed": [asdict(info) for info in adapters.listed()]}
+
+    def _settle(self, undo: bool) -> Record:
+        if undo:
+            self._engine.adapters.put_back(self._adapters_before)
+        self._adapters_before = {}
+        return {}
+
+
+class _Outbox:
+    """An event loop in a thread of its own, which reads all streams and sends what a step brought at once."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._records: list[Record] = []
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="outbox", daemon=True).start()
+
+    def run(self, reading: Any) -> None:
+        """Have this coroutine run there; from any thread."""
+        asyncio.run_coroutine_threadsafe(reading, self._loop)
+
+    def put_output(self, output: SpeechOutput) -> None:
+        self.put(vars(output))
+
+    def put(self, record: Record) -> None:
+        """To be called in the event loop; sent once those that it has woken have run."""
+        self._records.append(record)
+        if len(self._records) == 1:
+            self._loop.call_soon(self._send)
+        elif len(self._records) == MOST_OUTPUTS:
+            self._send()
+
+    def _send(self) -> None:
+        records, self._records = self._records, []
+        if records:
+            with suppress(ChannelClosedError):  # the follower's beat notices, too, and ends the process
+                self._follower.send(Kind.OUTPUTS, *pack(records))

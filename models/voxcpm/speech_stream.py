@@ -1,0 +1,121 @@
+"""The audio of one text while it is generated, for a thread or a task that hears it."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.loop import EngineLoop
+from engine.output_stream import OutputStream
+from models.speech import ModelInfo, SpeechOutput, SpeechRequest
+from models.voxcpm.pool.pool import DevicePool
+
+
+class SpeechStream:
+    """The audio of one text while it is generated: iterate it, or iterate it asynchronously.
+
+    Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
+    `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, and
+    when nobody holds the stream any more, iterated or not. Raises engine.errors.EngineError when generation
+    fails.
+    """
+
+    def __init__(
+        self, loop: EngineLoop | DevicePool, request: SpeechRequest, texts: list[str], info: ModelInfo
+    ) -> None:
+        """texts: the parts of `request.text`. Raises RequestError."""
+        self._loop, self._request, self._info = loop, request, info
+        self._texts = deque(texts or [request.text])
+        self._patches = 0
+        self._cancelled = False
+        self.seed = request.seed
+        self.finish_reason: str | None = None
+        self._stream: OutputStream | None = None
+        self._stream = self._submit_next()
+
+    def __del__(self) -> None:
+        self._leave()
+
+    def cancel(self) -> None:
+        """Stop generating; the iteration ends. Safe from any thread."""
+        self._cancelled = True
+        if (stream := self._stream) is not None:
+            stream.cancel()
+
+    def outputs(self) -> Iterator[SpeechOutput]:
+        """Patches with their latents, for callers that keep them."""
+        try:
+            while (stream := self._stream) is not None:
+                for output in stream:
+                    yield self._note(output)
+                self._end(stream)
+        finally:
+            self._leave()
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (output.audio for output in self.outputs() if len(output.audio))
+
+    async def __aiter__(self) -> AsyncIterator[np.ndarray]:
+        try:
+            while (stream := self._stream) is not None:
+                async for output in stream:
+                    if len(self._note(output).audio):
+                        yield output.audio
+                self._end(stream)
+        finally:
+            self._leave()
+
+    def _submit_next(self) -> OutputStream:
+        """Start the next part, within what is left of the bounds of the clip's length."""
+        seconds = self._patches * self._info.patch_seconds
+        shortest, longest = self._request.min_seconds, self._request.max_seconds
+        part = replace(
+            self._request,
+            request_id=uuid.uuid4().hex,
+            text=self._texts.popleft(),
+            min_seconds=None if shortest is None or self._texts else max(0.0, shortest - seconds),
+            max_seconds=None if longest is None else longest - seconds,
+        )
+        self._patches_before = self._patches
+        return self._loop.submit(part)
+
+    def _note(self, output: SpeechOutput) -> SpeechOutput:
+        """The output as one of the whole clip; starts the next part where one ends."""
+        if output.finish_reason == "error":
+            self.finish_reason = "error"
+            raise EngineError(output.error or "generation failed")
+        output.index += self._patches_before
+        self._patches += len(output.audio) > 0
+        if output.finish_reason is None:
+            return output
+        if self._goes_on(output.finish_reason):
+            output.finish_reason = None
+            self._stream = self._submit_next()
+            if self._cancelled:  # before `cancel` could see this stream
+                self._stream.cancel()
+        elif self._cancelled and self._texts:
+            output.finish_reason = "cancelled"
+        self.finish_reason = output.finish_reason
+        return output
+
+    def _goes_on(self, finish_reason: str) -> bool:
+        longest = self._request.max_seconds
+        patch_seconds = self._info.patch_seconds
+        time_left = longest is None or longest - self._patches * patch_seconds >= patch_seconds
+        return bool(self._texts) and time_left and not self._cancelled and finish_reason != "cancelled"
+
+    def _end(self, stream: OutputStream) -> None:
+        """After the last output of `stream`: unless the next part has begun, that was all."""
+        if self._stream is stream:
+            self._stream = None
+
+    def _leave(self) -> None:
+        if self.finish_reason is None:
+            self.finish_reason = "cancelled"
+            if self._stream is not None:
+                self._stream.cancel()

@@ -1,0 +1,189 @@
+"""What crosses between a pool and a process, with the process played by the test."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import DeviceLostError, EngineError, OptionsError, RequestError, WeightError
+from engine.parallel.channel import Channel, Number
+from models.config_fields import ConfigError
+from models.lora.adapter import AdapterError
+from models.speech import ModelInfo, SpeechRequest
+from models.voxcpm.pool import device as device_module
+from models.voxcpm.pool.device import DeviceProcess
+from models.voxcpm.pool.pool import DevicePool
+from models.voxcpm.pool.serving import Serving
+from models.voxcpm.pool.wire import Kind, error_of, error_record, pack, unpack
+
+INFO = ModelInfo("tiny", "r", 16000, 960, 2, 8, 16000)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    found = SimpleNamespace(heard=[])
+
+    def start(module: str) -> tuple[subprocess.Popen, Channel]:
+        own, theirs = socket.socketpair()
+        found.channel = Channel(theirs)
+        return subprocess.Popen(["sleep", "600"]), Channel(own)
+
+    monkeypatch.setattr(device_module, "start_process", start)
+    found.device = DeviceProcess("cuda:7", "", lambda device, *told: found.heard.append(told))
+    yield found
+    found.channel.close()
+    found.device.end(at_once=True)
+    found.device.close()
+
+
+def call_of(played: SimpleNamespace) -> dict[str, Any]:
+    (record,) = unpack(played.channel.receive())
+    return record
+
+
+def output(request_id: str, index: int, **more: Any) -> dict[str, Any]:
+    audio = np.full(4, index, np.float32)
+    return {"request_id": request_id, "index": index, "audio": audio, "latents": audio.reshape(2, 2), **more}
+
+
+def test_results_and_outputs_find_who_waits(played: SimpleNamespace) -> None:
+    stream, other = played.device.open("r"), played.device.open("s")
+    calls = [played.device.call("encode", samples=np.arange(3.0), role=role) for role in ("a", "b")]
+    asked = [call_of(played) for _ in calls]
+    assert [record["role"] for record in asked] == ["a", "b"] and asked[0]["samples"].dtype == np.float64
+    assert played.device.load == (2, 2)
+    for record in reversed(asked):
+        played.channel.send(Kind.RESULT, *pack([{"call": record["call"], "latents": record["role"]}]))
+    assert [call.result()["latents"] for call in calls] == ["a", "b"]
+    played.channel.send(Kind.PROGRESS, *pack([{"stage": "weights", "share": 0.5}]))
+    records = [output("r", 0), output("gone", 0), output("s", 0), output("r", 1, finish_reason="stop")]
+    played.channel.send(Kind.OUTPUTS, *pack([*records, {"request_id": "r", "ended": True, "error": None}]))
+    assert [found.index for found in stream] == [0, 1] and played.heard == [("weights", 0.5)]
+    error = error_record(RequestError("too long", "text", "too_long"))
+    played.channel.send(Kind.OUTPUTS, *pack([{"request_id": "s", "ended": True, "error": error}]))
+    assert next(other).audio.flags.writeable
+    with pytest.raises(RequestError, match="too long"):
+        next(other)
+    assert played.device.load == (0, 0)
+
+
+def test_a_cancelled_stream_is_told_and_ends_when_the_process_says_so(played: SimpleNamespace) -> None:
+    stream = played.device.open("r")
+    stream.cancel()
+    assert call_of(played) == {"request_id": "r"} and played.device.load == (1, 0)
+    played.channel.send(Kind.OUTPUTS, *pack([{"request_id": "r", "ended": True, "error": None}]))
+    assert list(stream) == []
+
+
+def test_the_reason_that_a_process_tells_is_told_to_all_who_wait(played: SimpleNamespace) -> None:
+    stream, call = played.device.open("r"), played.device.call("encode")
+    played.channel.send_json(Number.FAILED, "the engine loop died: DeviceLostError: no more")
+    played.channel.close()
+    reason = "^device cuda:7 is lost: the engine loop died: DeviceLostError: no more$"
+    with pytest.raises(DeviceLostError, match=reason):
+        next(stream)
+    with pytest.raises(DeviceLostError, match=reason):
+        call.result()
+    with pytest.raises(DeviceLostError, match=reason):
+        played.device.call("encode").result()
+    with pytest.raises(DeviceLostError, match=reason):
+        played.device.open("s")
+    assert played.device.lost and played.device._process.wait() == -9
+
+
+def test_where_all_devices_are_lost_each_says_why(played: SimpleNamespace) -> None:
+    pool, call = DevicePool([played.device, played.device], INFO), played.device.call("encode")
+    played.device._process.kill()
+    played.channel.close()
+    assert isinstance(call.exception(), DeviceLostError)
+    for ask in (pool.adapters.clear, lambda: pool.submit(SpeechRequest("r", "hello", 1))):
+        with pytest.raises(DeviceLostError, match=r"cuda:7 is lost: .*; device cuda:7 is lost: "):
+            ask()
+
+
+def test_what_no_process_says_ends_it(played: SimpleNamespace) -> None:
+    call = played.device.call("encode")
+    played.channel.send(Kind.RESULT, *pack([{"call": 12345}]))
+    with pytest.raises(DeviceLostError, match="cuda:7 is lost: KeyError: 12345"):
+        call.result()
+    assert played.device._process.wait() == -9
+
+
+def test_a_process_leaves_whose_engine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    follower = SimpleNamespace(fail=told.append, send=None)
+    monkeypatch.setattr(os, "_exit", told.append)
+    serving = Serving(follower)
+
+    def submit(request: Any) -> None:
+        raise EngineError("the engine loop died")
+
+    serving._loop = SimpleNamespace(error=None, submit=submit)
+    with pytest.raises(EngineError):
+        serving._submit(request_id="r", text="hello", seed=1)
+    assert told == []
+    serving._loop.error = DeviceLostError("no more")
+    with pytest.raises(EngineError):
+        serving._submit(request_id="r", text="hello", seed=1)
+    assert told == ["the engine loop died: DeviceLostError: no more", 1]
+
+
+class OwnError(EngineError):
+    """A kind of error that the wire does not know, of one that it knows."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RequestError("too long", "text", "too_long"),
+        RequestError("refused"),
+        OptionsError("graphs must be"),
+        WeightError("no fit", missing=["a", "b"], mismatched=["c"]),
+        DeviceLostError("gone"),
+        EngineError("failed"),
+        ConfigError("config.json: no"),
+        AdapterError("rank"),
+        TypeError("no number"),
+        FileNotFoundError(2, "No such file", "x"),
+        ValueError("one", "two"),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_arrives_as_it_was_raised(error: Exception) -> None:
+    (record,) = sent([{"error": error_record(error)}])
+    found = error_of(record["error"])
+    known = OSError if isinstance(error, OSError) else type(error)
+    assert type(found) is known and str(found) == str(error) and vars(found) == vars(error)
+
+
+def test_an_error_of_a_kind_of_its_own_arrives_as_what_it_is_a_kind_of() -> None:
+    assert type(error_of(error_record(OwnError("x")))) is EngineError
+    found = error_of(error_record(ZeroDivisionError("by zero")))
+    assert type(found) is EngineError and str(found) == "ZeroDivisionError: by zero"
+
+
+def test_arrays_of_every_shape_arrive() -> None:
+    arrays = [np.zeros((0, 2, 3), np.float32), np.arange(6, dtype=np.int16).reshape(2, 3).T, np.array(3.5)]
+    records = sent([{"a": array, "b": array[..., None], "n": np.float32(0.5)} for array in arrays])
+    for record, array in zip(records, arrays, strict=True):
+        for name, expected in (("a", array), ("b", array[..., None])):
+            assert record[name].dtype == expected.dtype and record[name].shape == expected.shape
+            assert np.array_equal(record[name], expected)
+        assert record["n"] == 0.5
+    with pytest.raises(TypeError, match="nothing that a request can hold"):
+        pack([{"a": object()}])
+
+
+def sent(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    own, theirs = socket.socketpair()
+    with own, theirs:
+        Channel(own).send(Kind.CALL, *pack(records))
+        return unpack(Channel(theirs).receive())
