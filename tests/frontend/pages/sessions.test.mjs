@@ -5,7 +5,7 @@ import { encodeWav } from "../../../frontend/static/js/audio/pcm.js";
 import en from "../../../frontend/static/js/i18n/en/sessions.js";
 import zh from "../../../frontend/static/js/i18n/zh/sessions.js";
 import { eventFacts, interruptions } from "../../../frontend/static/js/sessions/recording/event-list.js";
-import { fileNameOf } from "../../../frontend/static/js/client/voxfleet.js";
+import { fileNameOf } from "../../../frontend/static/js/client/forms.js";
 import { Pages } from "../../../frontend/static/js/sessions/list/pages.js";
 import { RowPlayer } from "../../../frontend/static/js/sessions/list/row-player.js";
 import { fleet } from "../../../frontend/static/js/shared/service/fleet.js";

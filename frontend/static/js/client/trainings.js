@@ -6,38 +6,36 @@
  *   await fleet.trainings.start(id);
  *   const { state, progress, voice } = await fleet.trainings.get(id);
  */
-const pathOf = (id) => `/api/trainings/${encodeURIComponent(id)}`;
+import { pathOf, withQuery } from "./forms.js";
+
+const trainingPath = (id) => pathOf("/api/trainings", id);
 
 export class Trainings {
-  #request;
+  #transport;
 
-  /** @param {(path: string, options?: object) => Promise<Response>} request of a client */
-  constructor(request) {
-    this.#request = request;
-  }
-
-  async #json(path, options) {
-    return (await this.#request(path, options)).json();
+  /** @param {import("./transport.js").Transport} transport of a client */
+  constructor(transport) {
+    this.#transport = transport;
   }
 
   /** What is agreed to, to be sent as consent_statement. @param {string} language @returns {Promise<string>} */
   async consentStatement(language) {
-    return (await this.#json(`/api/adapters/consent?language=${encodeURIComponent(language)}`)).statement;
+    return (await this.#transport.json(withQuery("/api/adapters/consent", { language }))).statement;
   }
 
   /** @returns {Promise<{trainings: object[], enabled: boolean, limits: object}>} newest first; whether and how much may be trained */
   list() {
-    return this.#json("/api/trainings");
+    return this.#transport.json("/api/trainings");
   }
 
   /** @param {{name: string, language?: string, consent_by: string, consent_statement: string, steps?: number}} training */
   async create(training) {
-    return (await this.#json("/api/trainings", { method: "POST", once: true, json: training })).training;
+    return (await this.#transport.json("/api/trainings", { method: "POST", once: true, json: training })).training;
   }
 
   /** How far it is, with its recordings. */
   async get(id) {
-    return (await this.#json(pathOf(id))).training;
+    return (await this.#transport.json(trainingPath(id))).training;
   }
 
   /** @param {Blob} audio @param {{transcript: string, name?: string}} words @returns {Promise<object>} with remarks on it */
@@ -46,30 +44,30 @@ export class Trainings {
     form.append("audio", audio, "audio");
     form.append("transcript", transcript);
     form.append("name", name);
-    return (await this.#json(`${pathOf(id)}/recordings`, { method: "POST", once: true, body: form })).recording;
+    return (await this.#transport.json(`${trainingPath(id)}/recordings`, { method: "POST", once: true, body: form })).recording;
   }
 
   async deleteRecording(id, recording) {
-    await this.#request(`${pathOf(id)}/recordings/${encodeURIComponent(recording)}`, { method: "DELETE" });
+    await this.#transport.request(pathOf(`${trainingPath(id)}/recordings`, recording), { method: "DELETE" });
   }
 
   /** Trains, or goes on. */
   async start(id) {
-    return (await this.#json(`${pathOf(id)}/start`, { method: "POST" })).training;
+    return (await this.#transport.json(`${trainingPath(id)}/start`, { method: "POST" })).training;
   }
 
   /** Ends it; what was learnt is kept for a later start. */
   async cancel(id) {
-    return (await this.#json(`${pathOf(id)}/cancel`, { method: "POST" })).training;
+    return (await this.#transport.json(`${trainingPath(id)}/cancel`, { method: "POST" })).training;
   }
 
   /** Ends it, and removes its recordings. */
   async delete(id) {
-    await this.#request(pathOf(id), { method: "DELETE" });
+    await this.#transport.request(trainingPath(id), { method: "DELETE" });
   }
 
   /** @returns {Promise<Blob>} a WAV file */
-  async sample(id, sample) {
-    return (await this.#request(`${pathOf(id)}/samples/${encodeURIComponent(sample)}`)).blob();
+  sample(id, sample) {
+    return this.#transport.blob(pathOf(`${trainingPath(id)}/samples`, sample));
   }
 }
