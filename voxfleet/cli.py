@@ -206,7 +206,7 @@ def clean_sessions(
 
 
 def main() -> None:
-    """Entry point of the `voxfleet` script. What it prints is written at once, and may find no room."""
+    """The `voxfleet` command. What it prints is written at once, and may find no room."""
     try:
         app()
     except OSError as error:

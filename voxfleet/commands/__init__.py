@@ -1,5 +1,6 @@
 """What each subcommand of `voxfleet` does; `voxfleet/cli.py` lists them.
 
+interrupts.py   Ctrl-C where what runs may swallow it
 options.py      what several of them take alike, and how one ends that cannot do what it was told
 say.py          `voxfleet say`: a clip without any server
 speaking.py     a text, or an SSML document, as audio, passage after passage

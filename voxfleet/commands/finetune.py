@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from voxfleet.commands.interrupts import interruptible
 from voxfleet.commands.options import Device, fail
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -68,10 +69,12 @@ def finetune(
     from gateway.text import normalise
     from gateway.yielding import yield_cpus
     from models.config_fields import ConfigError
-    from models.voxcpm.finetuning.options import FinetuneOptions
-    from models.voxcpm.finetuning.recordings.dataset import DatasetError
-    from models.voxcpm.finetuning.run import check as examine
-    from models.voxcpm.finetuning.run import finetune as train
+
+    with interruptible():
+        from models.voxcpm.finetuning.options import FinetuneOptions
+        from models.voxcpm.finetuning.recordings.dataset import DatasetError
+        from models.voxcpm.finetuning.run import check as examine
+        from models.voxcpm.finetuning.run import finetune as train
     from voxfleet.processes.devices import DeviceError, ensure_present
 
     if not check and (name == ".." or not name or Path(name).name != name):

@@ -22,6 +22,7 @@ from gateway.audio.watermark import Watermark
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 from models.config_fields import ConfigError
 from models.sentences import has_words
+from voxfleet.commands.interrupts import interruptible
 from voxfleet.commands.speaking import Speaking, as_s16, from_s16
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.processes.devices import DeviceError, ensure_present
@@ -95,7 +96,8 @@ def say_each(
         networks()
     check_model(model)
     ensure_present(device)
-    from models.voxcpm import VoxCPM
+    with interruptible():
+        from models.voxcpm import VoxCPM
 
     def on_loading(stage: str, progress: float) -> None:
         on_progress(f"loading {model}: {stage} {progress:.0%}")
