@@ -13,7 +13,8 @@ All shapes are fixed, so that the training step compiles once; what is left over
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -73,20 +74,43 @@ class Batch:
 class _Documents:
     """The documents of one batch, each array [documents].
 
-    begin, length: where they stand in the batch; reference, reference_length: first patch and patches of the
-    reference; marker: position of the audio marker; prompt, prompt_patches: first patch and patches of the
-    prompt (0 for none); first_patch, patches: the speech to learn.
+    spoken: the utterances to learn, of `text` tokens and `patches`; reference, reference_length: first patch
+    and patches of the reference; prompt: utterance that is the prompt, of `prompt_patches` (0: none) and
+    `prompt_text` tokens, the space behind it included.
     """
 
-    begin: np.ndarray
-    length: np.ndarray
+    spoken: np.ndarray
+    text: np.ndarray
+    patches: np.ndarray
     reference: np.ndarray
     reference_length: np.ndarray
-    marker: np.ndarray
     prompt: np.ndarray
     prompt_patches: np.ndarray
-    first_patch: np.ndarray
-    patches: np.ndarray
+    prompt_text: np.ndarray
+
+    @cached_property
+    def prefix(self) -> np.ndarray:
+        """Positions of the reference and its marks."""
+        return np.where(self.reference_length > 0, self.reference_length + 2, 0)
+
+    @cached_property
+    def length(self) -> np.ndarray:
+        """Positions of all of it."""
+        return self.prefix + self.prompt_text + self.text + 1 + self.prompt_patches + self.patches
+
+    @cached_property
+    def begin(self) -> np.ndarray:
+        """Where it stands in the batch."""
+        return np.cumsum(self.length) - self.length
+
+    @cached_property
+    def marker(self) -> np.ndarray:
+        """Where its audio marker stands."""
+        return self.begin + self.prefix + self.prompt_text + self.text
+
+    def only(self, kept: np.ndarray) -> _Documents:
+        """Those of the mask."""
+        return _Documents(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -151,53 +175,54 @@ class BatchMaker:
 
     def make(self, sentence_share: float) -> Batch:
         """One batch; `sentence_share` is the share of documents that are real sentences."""
-        corpus, recipe = self.corpus, self.recipe
-        chosen = self._draw_utterances(sentence_share)
-        prompt, prompt_patches = self._draw_prompts(chosen)
-        reference, reference_length = self._draw_references(chosen, prompt_patches > 0)
-        prompt_text = np.where(prompt_patches > 0, corpus.num_tokens[prompt] + 1, 0)
-        patches, text = corpus.num_patches[chosen], corpus.num_tokens[chosen]
-        prefix = np.where(reference_length > 0, reference_length + 2, 0)
-        length = prefix + prompt_text + text + 1 + prompt_patches + patches
-        usable = length <= recipe.longest_document
-        keep = usable & (np.cumsum(length * usable) <= recipe.tokens)
-        keep &= np.cumsum((reference_length + prompt_patches + patches) * usable) <= recipe.audio_rows
-        columns = (chosen, prompt, prompt_patches, prompt_text, reference, reference_length)
-        columns += (patches, text, prefix, length)
-        (chosen, prompt, prompt_patches, prompt_text, reference, reference_length) = (
-            a[keep] for a in columns[:6]
-        )
-        patches, text, prefix, length = (a[keep] for a in columns[6:])
-        begin = np.cumsum(length) - length
-        token_ids = np.zeros(recipe.tokens, np.int64)
-        referenced = reference_length > 0
-        token_ids[begin[referenced]] = REFERENCE_START
-        token_ids[begin[referenced] + reference_length[referenced] + 1] = REFERENCE_END
-        spoken_before = np.maximum(prompt_text - 1, 0)
-        at_prompt_text = ranges(begin + prefix, spoken_before)
-        token_ids[at_prompt_text] = corpus.tokens[ranges(corpus.first_token[prompt], spoken_before)]
-        prompted = prompt_text > 0
-        token_ids[(begin + prefix + spoken_before)[prompted]] = self.recipe.space_token
-        at_text = ranges(begin + prefix + prompt_text, text)
-        token_ids[at_text] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
-        marker = begin + prefix + prompt_text + text
-        token_ids[marker] = AUDIO_START
-        documents = _Documents(
-            begin,
-            length,
-            reference,
-            reference_length,
-            marker,
-            corpus.first_patch[prompt],
-            prompt_patches,
-            corpus.first_patch[chosen],
-            patches,
-        )
-        return self._lay_out(token_ids, documents)
+        drawn = self._draw(sentence_share)
+        return self._lay_out(drawn.only(self._fitting(drawn)))
 
-    def _lay_out(self, token_ids: np.ndarray, documents: _Documents) -> Batch:
-        """Everything of a batch that follows from where its documents stand."""
-        recipe, marker, patches = self.recipe, documents.marker, documents.patches
+    def _draw(self, sentence_share: float) -> _Documents:
+        corpus = self.corpus
+        spoken = self._draw_utterances(sentence_share)
+        prompt, prompt_patches = self._draw_prompts(spoken)
+        reference, reference_length = self._draw_references(spoken, prompt_patches > 0)
+        return _Documents(
+            spoken=spoken,
+            text=corpus.num_tokens[spoken],
+            patches=corpus.num_patches[spoken],
+            reference=reference,
+            reference_length=reference_length,
+            prompt=prompt,
+            prompt_patches=prompt_patches,
+            prompt_text=np.where(prompt_patches > 0, corpus.num_tokens[prompt] + 1, 0),
+        )
+
+    def _fitting(self, drawn: _Documents) -> np.ndarray:
+        """Mask of those that the batch has room for, in turn."""
+        recipe = self.recipe
+        usable = drawn.length <= recipe.longest_document
+        rows = drawn.reference_length + drawn.prompt_patches + drawn.patches
+        kept = usable & (np.cumsum(drawn.length * usable) <= recipe.tokens)
+        return kept & (np.cumsum(rows * usable) <= recipe.audio_rows)
+
+    def _token_ids(self, documents: _Documents) -> np.ndarray:
+        corpus, begin = self.corpus, documents.begin
+        token_ids = np.zeros(self.recipe.tokens, np.int64)
+        referenced = documents.reference_length > 0
+        token_ids[begin[referenced]] = REFERENCE_START
+        token_ids[(begin + documents.prefix - 1)[referenced]] = REFERENCE_END
+        at_prompt = begin + documents.prefix
+        words, prompted = np.maximum(documents.prompt_text - 1, 0), documents.prompt_text > 0
+        token_ids[ranges(at_prompt, words)] = corpus.tokens[
+            ranges(corpus.first_token[documents.prompt], words)
+        ]
+        token_ids[(at_prompt + words)[prompted]] = self.recipe.space_token
+        at_text = ranges(at_prompt + documents.prompt_text, documents.text)
+        token_ids[at_text] = corpus.tokens[ranges(corpus.first_token[documents.spoken], documents.text)]
+        token_ids[documents.marker] = AUDIO_START
+        return token_ids
+
+    def _lay_out(self, documents: _Documents) -> Batch:
+        """Everything that follows from which documents there are."""
+        corpus, recipe = self.corpus, self.recipe
+        marker, patches = documents.marker, documents.patches
         lengths = np.concatenate(
             [documents.length, self._padding(recipe.tokens - int(documents.length.sum()))]
         )
@@ -209,8 +234,8 @@ class BatchMaker:
         at_reference = ranges(documents.begin + 1, documents.reference_length)
         at_prompt = ranges(marker + 1, documents.prompt_patches)
         at_target = ranges(first, patches)
-        prompt_rows = ranges(documents.prompt, documents.prompt_patches)
-        target_patches = ranges(documents.first_patch, patches)
+        prompt_rows = ranges(corpus.first_patch[documents.prompt], documents.prompt_patches)
+        target_patches = ranges(corpus.first_patch[documents.spoken], patches)
         given = len(at_reference) + len(at_prompt)
         rows = given + len(at_target)
         audio_positions = np.full(recipe.audio_rows, recipe.tokens, np.int64)
@@ -226,7 +251,7 @@ class BatchMaker:
         stop_labels[first + patches - 2] = 1
         flow = np.resize(self._random.permutation(len(at_target)), recipe.flow_rows)
         return Batch(
-            token_ids=token_ids,
+            token_ids=self._token_ids(documents),
             positions=ranges(np.zeros(len(lengths), np.int64), lengths),
             audio_mask=audio_mask,
             boundaries=boundaries,
