@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import http
-import itertools
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
-from websockets.frames import Frame as WireFrame
-from websockets.frames import Opcode
 from websockets.http11 import Request, Response
 
 from models.speech import SpeechRequest
+from tests.gateway.stages.faults import suffer
 from tests.gateway.stages.fleet import describe_model
 from tests.gateway.stages.fleet import status as worker_status
 from worker.engines.synthetic import SyntheticEngine
@@ -35,7 +33,6 @@ from worker.protocol import (
     Frame,
     FrameKind,
     ModelDescription,
-    Paused,
     StartRequest,
     WorkerState,
     encode_frame,
@@ -140,7 +137,7 @@ class ScriptedWorker:
         first = start.resume_latents.shape[0] if start.resume_latents else 0
         for number, frame in enumerate(frames_of(start)[first:]):
             if number == act.patches:
-                await self._suffer(socket, act.fault, frame)
+                await suffer(socket, act.fault, frame)
                 return
             await socket.send(encode_frame(self._judged(frame, start, act)))
 
@@ -150,90 +147,6 @@ class ScriptedWorker:
         patch, flaw = self.flaws.get((start.text, start.seed), (-1, ""))
         flaw = flaw if frame.sequence == patch else act.flaw if frame.last else ""
         return replace(frame, flaw=flaw, silent=frame.sequence < self.silent)
-
-    async def _suffer(self, socket: ServerConnection, fault: str, frame: Frame) -> None:
-        ending = replace(frame, kind=FrameKind.FINAL, latents=b"", pcm=b"", last=True)
-        if fault == "cut":
-            socket.transport.abort()
-        elif fault == "close":
-            await socket.close(1011)
-        elif fault == "leave":
-            await socket.close(1012)
-        elif fault == "silence":
-            await socket.wait_closed()
-        elif fault == "hang":
-            await self._beat_until_closed(socket, frame)
-        elif fault == "corrupt":
-            raw = bytearray(encode_frame(frame))
-            raw[-1] ^= 1
-            await socket.send(bytes(raw))
-        elif fault == "truncated":
-            await socket.send(encode_frame(frame)[:-10])
-        elif fault == "gap":
-            await socket.send(encode_frame(replace(frame, sequence=frame.sequence + 1)))
-        elif fault == "repeat":
-            await socket.send(encode_frame(replace(frame, sequence=frame.sequence - 1)))
-        elif fault == "stale":
-            await socket.send(encode_frame(replace(frame, attempt=frame.attempt + 7)))
-        elif fault == "other request":
-            await socket.send(encode_frame(replace(frame, request_id="other")))
-        elif fault == "short latents":
-            await socket.send(encode_frame(replace(frame, latents=frame.latents[:-4])))
-        elif fault == "long patch":
-            await socket.send(encode_frame(replace(frame, pcm=2 * frame.pcm)))
-        elif fault == "no numbers":
-            await socket.send(encode_frame(replace(frame, latents=b"\xff" * len(frame.latents))))
-        elif fault == "backwards":
-            await self._beat_until_closed(socket, frame, itertools.cycle((5, 4)))
-        elif fault == "lost":
-            await self._beat_until_closed(socket, frame, itertools.count(5))
-        elif fault == "flood":
-            for step in itertools.count(5):
-                beat = WireFrame(Opcode.BINARY, encode_frame(beat_before(frame, step)))
-                socket.transport.write(beat.serialize(mask=False))
-                if step % 100 == 0:
-                    await asyncio.sleep(0)
-                    if socket.transport.is_closing():
-                        return
-        elif fault == "unasked pause":
-            rests = Paused(request_id=frame.request_id, attempt=frame.attempt)
-            await socket.send(rests.model_dump_json())
-            await self._beat_until_closed(socket, frame)
-        elif fault == "words":
-            detail = ErrorDetail(message="it fails", type="server_error", code="engine_failed")
-            while True:
-                await socket.send(ErrorMessage(error=detail).model_dump_json())
-                await asyncio.sleep(0.01)
-        elif fault == "endless":
-            for number in itertools.count(frame.sequence):
-                await socket.send(
-                    encode_frame(replace(frame, sequence=number, last=False, finish_reason=None))
-                )
-        elif fault == "text":
-            await socket.send("not a message")
-        elif fault == "failed":
-            detail = ErrorDetail(message="latents overflow", type="server_error", code="engine_failed")
-            await socket.send(ErrorMessage(error=detail).model_dump_json())
-            await socket.send(encode_frame(replace(ending, finish_reason="error")))
-        elif fault in ("cancelled", "stop"):
-            await socket.send(encode_frame(replace(ending, finish_reason=fault)))
-        elif fault == "last patch failed":
-            await socket.send(encode_frame(replace(frame, last=True, finish_reason="error")))
-        else:
-            raise ValueError(f"no such fault: {fault}")
-
-    async def _beat_until_closed(
-        self, socket: ServerConnection, frame: Frame, steps: Iterable[int] = itertools.repeat(5)
-    ) -> None:
-        for step in steps:
-            await socket.send(encode_frame(beat_before(frame, step)))
-            await asyncio.sleep(0.01)
-
-
-def beat_before(frame: Frame, step: int) -> Frame:
-    """A heartbeat that comes while the frame is made."""
-    beat = replace(frame, kind=FrameKind.HEARTBEAT, latents=b"", pcm=b"", step=step)
-    return replace(beat, last=False, finish_reason=None)
 
 
 def frames_of(start: StartRequest) -> list[Frame]:
