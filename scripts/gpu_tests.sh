@@ -5,9 +5,9 @@
 #   scripts/gpu_tests.sh tests accuracy       some of: attention tests accuracy benchmark devices resume chaos; added
 #                                             to that file
 #
-# devices: a second GPU, two for one model, and one that is lost. resume: what prompts and resumed clips cost. chaos:
-# workers lose their GPUs in mid-sentence, behind a gateway; it needs the service's packages. These three run when they
-# are named.
+# devices: a second GPU, two for one model or in a pool, and one that is lost. resume: what prompts and resumed clips
+# cost. chaos: workers lose their GPUs in mid-sentence, behind a gateway; it needs the service's packages. These three
+# run when they are named.
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
 # sentencex, tokenizers, jinja2, pydantic, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
@@ -68,11 +68,11 @@ run_attention() { "$python" -m pytest -q -rs --confcutdir=tests/gpu tests/gpu/te
 run_tests() {
     "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=10 tests/gpu --ignore=tests/gpu/test_attention.py \
         --ignore=tests/gpu/test_second_device.py --ignore=tests/gpu/test_lost_device.py \
-        --ignore=tests/gpu/test_tensor_parallel.py
+        --ignore=tests/gpu/test_tensor_parallel.py --ignore=tests/gpu/test_pool.py
 }
 run_devices() {
     "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=5 tests/gpu/test_second_device.py \
-        tests/gpu/test_lost_device.py tests/gpu/test_tensor_parallel.py
+        tests/gpu/test_lost_device.py tests/gpu/test_tensor_parallel.py tests/gpu/test_pool.py
 }
 run_resume() { "$python" -m benchmarks.gpu.resume --device "$device" --shape "$shape"; }
 run_chaos() {

@@ -121,8 +121,7 @@ class Channel:
         middle, end = HEADER.size + sizes[0], HEADER.size + sum(sizes)
         if len(self._received) < end:
             return None
-        message = Message(
-            number, bytes(self._received[HEADER.size : middle]), bytes(self._received[middle:end])
-        )
+        with memoryview(self._received) as received:
+            message = Message(number, bytes(received[HEADER.size : middle]), bytes(received[middle:end]))
         del self._received[:end]
         return message
