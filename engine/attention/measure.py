@@ -71,7 +71,7 @@ def seconds_per_layer(
     if device.type != "cuda":
         return _wall_seconds(run) / NUM_LAYERS
     with on_device(device):
-        return _cuda_seconds(captured(run, device) if backend.capturable else run, device) / NUM_LAYERS
+        return cuda_seconds(captured(run, device) if backend.capturable else run, device) / NUM_LAYERS
 
 
 def with_shuffled_tables(batch: AttentionBatch, block_size: int, seed: int = 0) -> tuple[AttentionBatch, int]:
@@ -93,7 +93,8 @@ def captured(run: Callable[[], None], device: torch.device) -> Callable[[], None
     return Recording(run, device, side)
 
 
-def _cuda_seconds(run: Callable[[], None], device: torch.device, repeats: int = 5, runs: int = 10) -> float:
+def cuda_seconds(run: Callable[[], None], device: torch.device, repeats: int = 5, runs: int = 10) -> float:
+    """Of one run by the device's clock: the median of `repeats` times over so many `runs`."""
     run()
     stream = torch.cuda.current_stream(device)
     times = []

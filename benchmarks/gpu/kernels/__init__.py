@@ -1,1 +1,12 @@
-"""Single kernels on a GPU."""
+"""Single kernels on a GPU: errors and times, and what else was tried.
+
+fused.py       fused kernels against plain forms; cases.py: what is computed
+vae.py         the audio decoder; vae_tiles.py: its tiles
+linear.py      products over few rows; linear_chain.py: along a transformer
+tiles.py       products over some rows; halves.py, spare_rows.py: over many
+low_rank.py    adapters around products
+attention.py   backends of attention; attention_launches.py: how Triton's is launched
+prompts.py     attention over long prompts
+dits.py        the layers of a DiT that two of those take
+timing.py      by which clock all of that is told
+"""

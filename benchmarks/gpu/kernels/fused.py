@@ -14,13 +14,11 @@ import argparse
 import json
 import multiprocessing
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
@@ -28,8 +26,7 @@ from torch import Tensor
 from benchmarks.gpu.checkpoints import SHAPES, shape_config
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.cases import Case, Inputs, Parts
-from engine.attention.measure import captured
-from engine.kernels import launch
+from benchmarks.gpu.kernels.timing import launched_plainly, seconds
 from engine.kernels.row_attention import RowLaunch, row_attention
 from models.voxcpm.config import VoxCPMConfig
 
@@ -60,18 +57,7 @@ def microseconds(compute: Callable[[], Any], launches: int, device: torch.device
         began = time.perf_counter()
         run()
         return (time.perf_counter() - began) / launches * 1e6
-    replay = captured(run, device)
-    replay()
-    times = []
-    for _ in range(REPEATS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(REPLAYS):
-            replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / REPLAYS / launches)
-    return statistics.median(times)
+    return seconds(run, REPEATS, REPLAYS, device) * 1e6 / launches
 
 
 def measure(case: Case, parts: Parts) -> dict[str, float]:
@@ -81,7 +67,7 @@ def measure(case: Case, parts: Parts) -> dict[str, float]:
     found["fused"] = microseconds(lambda: case.fused(*case.inputs), launches, device)
     found["serial"] = found["fused"]
     if device.type == "cuda":
-        with mock.patch.object(launch, "pdl", lambda device: False):
+        with launched_plainly():
             found["serial"] = microseconds(lambda: case.fused(*case.inputs), launches, device)
     found["plain"] = microseconds(lambda: case.plain(parts.plain, *case.inputs), launches, device)
     return found

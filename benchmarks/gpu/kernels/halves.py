@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack, seconds
+from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack
+from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.halved_linear import paying_rows
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention

@@ -42,12 +42,11 @@ from benchmarks.gpu.kernels.linear_chain import (
     Tilings,
     Weights,
     kind,
-    launched_plainly,
     random_weights,
     reference,
     run_product,
-    seconds,
 )
+from benchmarks.gpu.kernels.timing import launched_plainly, seconds
 from engine.kernels.linear.split_tiling import (
     REGISTERS,
     SplitTiling,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.attention.measure import captured
+from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels import launch
 from engine.kernels.linear.split_linear import partial_linear, split_linear
 from engine.kernels.linear.split_tiling import SplitTiling
@@ -107,33 +104,6 @@ def run_torch(hidden: Tensor, weights: Weights, norm: Tensor) -> None:
         normed = F.rms_norm(hidden, norm.shape, norm, EPS)
         gate, up = F.linear(normed, layer["gate_up"]).chunk(2, dim=-1)
         hidden.addmm_(F.silu(gate) * up, layer["down"].T)
-
-
-@contextmanager
-def launched_plainly() -> Iterator[None]:
-    """Without programmatic dependent launch."""
-    early = launch.pdl
-    launch.pdl = lambda device: False
-    try:
-        yield
-    finally:
-        launch.pdl = early
-
-
-def seconds(run: Callable[[], None], repeats: int = 7, runs: int = 6) -> float:
-    """Median time of `run` as a CUDA graph."""
-    replay = captured(run, torch.device("cuda"))
-    replay()
-    times = []
-    for _ in range(repeats):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(runs):
-            replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3 / runs)
-    return statistics.median(times)
 
 
 def reference(product: str, x: Tensor, weight: Tensor, norm: Tensor, residual: Tensor) -> Tensor:

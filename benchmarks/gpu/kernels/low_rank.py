@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.linear_chain import seconds
+from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.split_linear import fits, partial_linear, split_linear
 from engine.kernels.low_rank.around import LowRankTiling, expand_, low_rank_tiling, shrink
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros

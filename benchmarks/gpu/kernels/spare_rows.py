@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from benchmarks.gpu.kernels.dits import SHAPES, dit_of
 from benchmarks.gpu.kernels.halves import ALWAYS, layer_us, report
-from benchmarks.gpu.kernels.linear_chain import seconds
+from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS
 from models.transformer.fused import fuse_layers

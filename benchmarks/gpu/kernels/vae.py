@@ -18,7 +18,6 @@ import itertools
 import json
 import multiprocessing
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -34,9 +33,8 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.gpu.arithmetic import machine_rates
 from benchmarks.gpu.checkpoints import SHAPES, shape_config, vae_weights
 from benchmarks.gpu.device import device_of
+from benchmarks.gpu.kernels.timing import launched_plainly, seconds
 from benchmarks.gpu.kernels.vae_tiles import Choice, as_for, brief, choices, chosen, forced, groups, size
-from engine.attention.measure import captured
-from engine.kernels import launch
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.fused.vae_stages import Call, Signal, gather
@@ -101,16 +99,16 @@ class Bench:
 
     def times(self, streams: int) -> Iterator[dict[str, Any]]:
         for name, decoder, overlap in self.decoders(streams):
-            with nullcontext() if overlap else serial():
+            with nullcontext() if overlap else launched_plainly():
                 decode = self.decode(decoder, streams)
-                milliseconds = 1e3 * seconds(decode, self.device)
+                milliseconds = 1e3 * seconds(decode, REPEATS, REPLAYS, self.device)
             kernels = len(launches(decode, self.device))
             print(f"{streams:7} streams {name:14} {milliseconds:9.3f} ms {kernels:5} kernels", flush=True)
             yield {"streams": streams, "form": name, "ms": milliseconds, "kernels": kernels}
 
     def launches(self, streams: int) -> Iterator[dict[str, Any]]:
         """The kernels of one fused decode in order, one after the other."""
-        with serial():
+        with launched_plainly():
             found = launches(self.decode(FusedDecoder(self.vae, streams + 1), streams), self.device)
         shown = " ".join(f"{name.split('_')[0]} {time:.1f}" for name, time in found)
         print(f"{streams} streams: {shown}", flush=True)
@@ -192,7 +190,7 @@ class Compiler:
 
     def __call__(self, place: int, tiles: Choice | int, overlap: bool) -> None:
         how = as_for(tiles) if isinstance(tiles, int) else chosen(tiles)
-        with how, nullcontext() if overlap else serial():
+        with how, nullcontext() if overlap else launched_plainly():
             self.decoder._stages[place](self.signal(place), self.call)
         torch.cuda.synchronize()
 
@@ -222,32 +220,9 @@ def compile_all(tasks: list[tuple[int, Any, bool]], shape: str) -> None:
     print(f"{len(tasks)} stages compiled in {time.perf_counter() - begin:.0f} s", *errors[:5], sep="\n")
 
 
-def serial() -> Any:
-    """Kernels are launched one after the other."""
-    return mock.patch.object(launch, "pdl", lambda device: False)
-
-
-def seconds(
-    run: Callable[[], Any], device: torch.device, replays: int = REPLAYS, repeats: int = REPEATS
-) -> float:
-    """Of one run within a CUDA graph, the median of several."""
-    replay = captured(run, device)
-    replay()
-    times = []
-    for _ in range(repeats):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(replays):
-            replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3 / replays)
-    return statistics.median(times)
-
-
 def sweep_seconds(run: Callable[[], Any], device: torch.device) -> float:
-    """The same, sooner."""
-    return seconds(run, device, SWEEP_REPLAYS, SWEEP_REPEATS)
+    """Of one run within a CUDA graph, for sweeps: seen less often."""
+    return seconds(run, SWEEP_REPEATS, SWEEP_REPLAYS, device)
 
 
 def launches(run: Callable[[], Any], device: torch.device) -> list[tuple[str, float]]:
