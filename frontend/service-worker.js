@@ -49,7 +49,7 @@ async function ofThisEdition(file) {
   return answer;
 }
 
-/** Of an edition that is not its own, a gateway sends its present file, which is not to be kept under that address. */
+/** For the address of another edition, gateways of old send their present file, which is not to be kept under it. */
 function isOfItsEdition(answer) {
   return answer.status === 200 && (answer.headers.get("cache-control") ?? "").includes("immutable");
 }

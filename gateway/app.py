@@ -68,7 +68,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.jobs, app.state.trainings = app_jobs, app_trainings
     app.state.books = Books(gateway, app_jobs)
     app.state.documents = Documents(settings.max_job_characters)
-    app.state.site = Site(settings.frontend_dir)
+    app.state.site = Site(settings.frontend_dir, settings.data_dir / "editions")
     install_error_handlers(app, pages.lost, methods_of)
     install_failure_handlers(app)
     _add_middleware(app, gateway)

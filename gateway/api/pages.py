@@ -131,8 +131,9 @@ class _StaticFiles(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         if (match := _VERSIONED.fullmatch(Path(path).as_posix())) and scope["method"] in ("GET", "HEAD"):
             answer = await self._site.file(match["version"], match["path"], Headers(scope=scope))
-            if answer is not None:
-                return answer
+            if answer is None:
+                raise ApiError(404, "not_found", "there is no such file of this edition of the pages")
+            return answer
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "no-cache"
         return response

@@ -1,6 +1,7 @@
 """Everything that pages consist of, under one content hash.
 
-A browser that has a file of an edition need never ask again, because the hash is in its address:
+A browser that has a file of an edition need never ask again, because the hash is in its address, under which
+no gateway has anything else (`kept.py`):
 
     /static/v-0123456789abcdef/pages/index.js     the linked modules of index.html
     /static/v-0123456789abcdef/js/audio/worklet.js   a file as it is

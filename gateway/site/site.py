@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from gateway.site.edition import Edition, File, files_of
+from gateway.site.kept import KeptEditions
 
 _LOOK_AGAIN_SECONDS = 1.0
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -20,8 +21,10 @@ _Signature = tuple[tuple[str, int, int], ...]
 class Site:
     """The pages of `folder`. A file that changes makes a new edition, which pages name from then on."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept: Path) -> None:
+        """`kept`: a folder that gateways share, where each finds the editions of the others."""
         self._folder = folder
+        self._kept = KeptEditions(kept)
         self._edition: Edition | None = None
         self._signature: _Signature = ()
         self._looked_at = -_LOOK_AGAIN_SECONDS
@@ -38,22 +41,28 @@ class Site:
         return None if file is None else await _answer(file, headers, _ASK_AGAIN)
 
     async def file(self, version: str, path: str, headers: Headers) -> Response | None:
-        """`path` of an edition. Of another than the present, the present file is sent, not to be kept."""
+        """`path` of an edition, the present or another; None where there is none, whatever others have."""
         edition = await self._present()
-        file = edition.files.get(path)
-        if file is None:
-            return None
-        return await _answer(file, headers, _FOR_EVER if version == edition.version else _ASK_AGAIN)
+        if version == edition.version:
+            file = edition.files.get(path)
+        else:
+            file = await asyncio.to_thread(self._kept.file, version, path)
+        return None if file is None else await _answer(file, headers, _FOR_EVER)
 
     async def _present(self) -> Edition:
         async with self._lock:
             if self._edition is None or time.monotonic() - self._looked_at > _LOOK_AGAIN_SECONDS:
                 signature = await asyncio.to_thread(_signature, self._folder)
                 if self._edition is None or signature != self._signature:
-                    self._edition = await asyncio.to_thread(Edition, self._folder)
+                    self._edition = await asyncio.to_thread(self._read)
                     self._signature = signature
                 self._looked_at = time.monotonic()
             return self._edition
+
+    def _read(self) -> Edition:
+        edition = Edition(self._folder)
+        self._kept.keep(edition)
+        return edition
 
 
 def _signature(folder: Path) -> _Signature:

@@ -9,6 +9,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import WatchedPage, watched_page
+from tests.e2e.pages.balancer import balancer, former_pages
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 
 FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
@@ -59,45 +61,6 @@ def proxy_without_gateway(port: int) -> Iterator[None]:
     thread.start()
     try:
         yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Balancer(ThreadingHTTPServer):
-    """In front of gateways of two versions: what a service worker keeps comes from `kept_from`,
-    all else from `url`."""
-
-    daemon_threads = True
-    url, kept_from = "", ""
-
-
-class _Balanced(BaseHTTPRequestHandler):
-    server: _Balancer
-
-    def do_GET(self) -> None:
-        by_worker = self.path.startswith("/static/") and self.headers["Sec-Fetch-Dest"] == "empty"
-        answer = httpx.get((self.server.kept_from if by_worker else self.server.url) + self.path)
-        self.send_response(answer.status_code)
-        for name in ("Content-Type", "Cache-Control"):
-            if name in answer.headers:
-                self.send_header(name, answer.headers[name])
-        self.end_headers()
-        self.wfile.write(answer.content)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-@contextlib.contextmanager
-def balancer(url: str, kept_from: str) -> Iterator[_Balancer]:
-    server = _Balancer(("127.0.0.1", 0), _Balanced)
-    server.url, server.kept_from = url, kept_from
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
     finally:
         server.shutdown()
         server.server_close()
@@ -181,19 +144,23 @@ INSTALLED = """async () => {
 def test_nothing_is_kept_of_a_gateway_of_another_version(
     keeping: WatchedPage, one: Server, tmp_path: Path
 ) -> None:
-    """As while several are upgraded in turn: its files would stand under addresses of the new version."""
-    page, former = keeping.page, tmp_path / "frontend"
-    shutil.copytree(FRONTEND, former, ignore=shutil.ignore_patterns("node_modules"))
-    words = former / "static" / "js" / "i18n" / "en" / "common.js"
-    words.write_text(words.read_text().replace('"nav.studio": "Studio"', '"nav.studio": "Atelier"'))
+    """As while several that share no folder are upgraded in turn: files would stand under wrong addresses."""
+    page, kept_from = keeping.page, [""]
+    former = former_pages(tmp_path / "frontend")
+
+    def choose(path: str, headers: Message) -> str:
+        by_worker = path.startswith("/static/") and headers["Sec-Fetch-Dest"] == "empty"
+        return kept_from[0] if by_worker else new.url
+
     with (
         gateway([one.url]) as new,
         gateway([one.url], VOXFLEET_FRONTEND_DIR=str(former)) as old,
-        balancer(new.url, old.url) as both,
+        balancer(choose) as url,
     ):
-        page.goto(f"http://127.0.0.1:{both.server_port}/docs")
+        kept_from[0] = old.url
+        page.goto(f"{url}/docs")
         assert page.evaluate(INSTALLED) == "redundant"
-        both.kept_from = new.url
+        kept_from[0] = new.url
         assert page.evaluate(INSTALLED) == "activated"
         script = page.locator("script[type=module]").get_attribute("src")
         kept = page.evaluate("async (path) => (await caches.match(path)).text()", script)
