@@ -12,7 +12,7 @@ const FILES = [];
 
 const KEPT = "voxfleet-";
 const CACHE = KEPT + EDITION;
-const PAGES = ["/", "/live", "/book", "/book/any", "/sessions", "/sessions/any", "/train", "/admin", "/docs"];
+const PAGES = ["/", "/live", "/chat", "/book", "/book/any", "/sessions", "/sessions/any", "/train", "/admin", "/docs"];
 const OF_AN_EDITION = /^\/static\/v-[0-9a-f]{16}\//;
 const GATEWAY_IS_AWAY = [502, 503, 504];
 

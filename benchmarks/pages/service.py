@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parents[2]
 TOKEN = "the-token-of-this-benchmark"
 START_SECONDS = 60.0
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
-PAGES = ("studio", "live", "books", "sessions", "session", "train", "admin")
+PAGES = ("studio", "live", "chat", "books", "sessions", "session", "train", "admin")
 
 
 def run(
@@ -124,6 +124,7 @@ def addresses(url: str) -> dict[str, str]:
     return {
         "studio": f"{url}/",
         "live": f"{url}/live",
+        "chat": f"{url}/chat",
         "books": f"{url}/book",
         "sessions": f"{url}/sessions",
         "session": f"{url}/sessions/{session}",

@@ -31,6 +31,7 @@ READY = """(() => {
   return {
     studio: () => lamp && voices && filled("#generate"),
     live: () => lamp && voices && filled("#buttons"),
+    chat: () => lamp && filled("#send") && filled("#parameters") && filled("#turns-frame"),
     books: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     sessions: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     session: () => lamp && no("#session[aria-busy=true]") && filled("#title"),

@@ -47,6 +47,12 @@ async def live(request: Request, site: SiteDep) -> Response:
     return await _page(site, "live.html", request)
 
 
+@router.get("/chat", response_class=Response)
+async def chat(request: Request, site: SiteDep) -> Response:
+    """Conversations with a text model."""
+    return await _page(site, "chat.html", request)
+
+
 @router.get("/sessions", response_class=Response)
 async def sessions(request: Request, site: SiteDep) -> Response:
     """What was recorded. The page is public, what it shows is not."""

@@ -4,6 +4,7 @@
 |----------|------------------------|-----------------|-----------------------------------------------|
 | studio   | `/`: to one that is on |                 |                                               |
 | live     | `/live`: 302 to /      | `/ws/live`: 1008 |                                              |
+| chat     | `/chat`: 302 to /      |                 |                                               |
 | books    | `/book`: 302           |                 | `/api/books`, `/api/documents`: 403           |
 | sessions | `/sessions`: 302       |                 | `/api/sessions`: 403, but not `.../storage`   |
 | voices   | `/train`: 302          |                 | `/api/voices`, `/api/trainings`: 403 for changes |
@@ -28,7 +29,7 @@ from gateway.errors import ApiError, error_response
 from gateway.operations.pages import PageId, Pages, page_disabled
 
 _MAKING = ("POST", "PUT", "PATCH")
-_PAGES: dict[str, PageId] = {"/live": "live", "/book": "books", "/sessions": "sessions"}
+_PAGES: dict[str, PageId] = {"/live": "live", "/book": "books", "/sessions": "sessions", "/chat": "chat"}
 _TOOLS: dict[str, PageId] = {"/train": "voices"}
 """Pages to which nobody is led by itself."""
 _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}

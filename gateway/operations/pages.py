@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from gateway.errors import ApiError
 
-PageId = Literal["studio", "live", "books", "sessions", "voices"]
+PageId = Literal["studio", "live", "chat", "books", "sessions", "voices"]
 PAGE_IDS: tuple[PageId, ...] = get_args(PageId)
 
 

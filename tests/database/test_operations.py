@@ -46,7 +46,7 @@ async def test_changes_survive_a_restart(database_url: str) -> None:
         await first.set_eta({"alpha": 0.5}, "somebody")
         assert "live" not in first.pages.enabled()
     async with running_operations(database_url) as (second, tuning):
-        assert second.pages.enabled() == ["studio", "books", "sessions", "voices"]
+        assert second.pages.enabled() == ["studio", "chat", "books", "sessions", "voices"]
         assert tuning == EtaTuning(alpha=0.5)
         await second.set_pages([PageState(id="live", enabled=True)], "somebody")
         assert "live" in second.pages.enabled()
@@ -65,7 +65,9 @@ async def test_a_change_at_one_gateway_reaches_the_others(
             there.set_pages([PageState(id="sessions", enabled=False)], "another"),
         )
         await here.set_eta({"prior_seconds": 9}, "one")
-        await until(lambda: here.pages.enabled() == there.pages.enabled() == ["studio", "live", "books"])
+        await until(
+            lambda: here.pages.enabled() == there.pages.enabled() == ["studio", "live", "chat", "books"]
+        )
         await until(lambda: tuning.prior_seconds == 9)
 
 
@@ -88,7 +90,7 @@ async def test_a_stored_value_that_is_of_no_use_is_passed_over(database_url: str
     await database.close()
     async with running_operations(database_url) as (made, tuning):
         assert tuning == EtaTuning(overdue_share=0.5)
-        assert made.pages.enabled() == ["studio", "books", "sessions", "voices"]
+        assert made.pages.enabled() == ["studio", "chat", "books", "sessions", "voices"]
 
 
 async def test_a_failing_database_leaves_what_holds_and_says_so(

@@ -12,7 +12,7 @@ from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
 from tests.gateway.callers.administration import ADMIN_PAGE
 
-PAGES = ["/", "/live", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs", "/docs/livekit"]
+PAGES = ["/", "/live", "/chat", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs", "/docs/livekit"]
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 

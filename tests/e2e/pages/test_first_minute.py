@@ -157,6 +157,7 @@ def test_voices_are_told_apart_and_found_by_language_and_style(page: Page, fleet
     [
         ("studio", "/"),
         ("live", "/live"),
+        ("chat", "/chat"),
         ("books", "/book"),
         ("sessions", "/sessions"),
         ("train", "/train"),

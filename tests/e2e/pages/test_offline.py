@@ -106,7 +106,7 @@ def test_pages_and_files_are_kept_and_nothing_else(keeping: WatchedPage, one: Se
         kept = page.evaluate(KEPT)
         assert len(kept) == 1
         paths = {path for some in kept.values() for path in some}
-        rooms = ("", "live", "book", "book/any", "sessions", "sessions/any", "train", "admin", "docs")
+        rooms = ("", "live", "chat", "book", "book/any", "sessions", "sessions/any", "train", "admin", "docs")
         pages = {f"/{room}" for room in rooms}
         assert pages <= paths
         assert all(re.match(r"/static/v-[0-9a-f]{16}/", path) for path in paths - pages)

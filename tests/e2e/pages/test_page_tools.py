@@ -1,4 +1,4 @@
-"""Pages as they are served, judged by tools: axe-core in 52 states, html-validate, and Lighthouse.
+"""Pages as they are served, judged by tools: axe-core in 60 states, html-validate, and Lighthouse.
 
 Lighthouse's score of performance depends on the machine and its load, and that of accessibility is what
 axe-core finds. Here its other categories are held; `test_first_minute.py` holds what a page costs, and
@@ -17,6 +17,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.chats import answer_with as answer_with_text
+from tests.e2e.chats import send
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data, write_voice
 from tests.e2e.trainings import EVERY_STATE, answer_with
@@ -30,7 +32,7 @@ COLOURS_HAVE_CHANGED = """async () => {
   while (document.getAnimations().some((each) => each instanceof CSSTransition));
 }"""
 CATEGORIES = ("best-practices", "seo")
-JUDGED_BY_LIGHTHOUSE = ("/", "/live", "/book", "/sessions", "/train", "recorded")
+JUDGED_BY_LIGHTHOUSE = ("/", "/live", "/chat", "/book", "/sessions", "/train", "recorded")
 MORE_RULES = (
     "identical-links-same-purpose",
     "label-content-name-mismatch",
@@ -97,6 +99,24 @@ def live(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/live")
 
 
+def chat(page: Page, fleet: Server, recorded: str) -> None:
+    answer_with_text(page)
+    open_page(page, f"{fleet.url}/chat")
+    page.check("#aloud")
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    page.uncheck("#aloud")
+    send(page, "Plan a weekend by the sea.")
+    expect(page.locator(".turn[data-state=complete]")).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    page.get_by_role("button", name="Edit").click()
+    page.check("#aloud")
+
+
+def chat_without_a_model(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/chat")
+    expect(page.locator("#unserved")).to_be_visible()
+
+
 def shelf(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/book")
     expect(page.locator("#list[aria-busy]")).to_have_count(0)
@@ -157,6 +177,8 @@ STATES: tuple[Callable[[Page, Server, str], None], ...] = (
     studio_with_a_warning,
     new_voice,
     live,
+    chat,
+    chat_without_a_model,
     shelf,
     book,
     train,
@@ -196,7 +218,18 @@ def test_axe_finds_nothing(
 
 
 def test_html_validate_finds_nothing(fleet: Server, recorded: str) -> None:
-    paths = ("/", "/live", "/book", "/book/b_any", "/train", "/sessions", recorded, "/admin", "/docs")
+    paths = (
+        "/",
+        "/live",
+        "/chat",
+        "/book",
+        "/book/b_any",
+        "/train",
+        "/sessions",
+        recorded,
+        "/admin",
+        "/docs",
+    )
     assert html_faults([fleet.url + path for path in paths]) == []
 
 

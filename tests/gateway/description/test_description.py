@@ -20,7 +20,7 @@ from tests.security.apps import running_app
 
 UNDESCRIBED = {
     *(("GET", path) for path in ("/admin", "/live", "/sessions", "/sessions/{id}", "/book", "/book/{id}")),
-    *(("GET", path) for path in ("/train", "/docs", "/docs/{client}")),
+    *(("GET", path) for path in ("/chat", "/train", "/docs", "/docs/{client}")),
     ("GET", "/openapi.json"),
     ("GET", "/service-worker.js"),
     ("MOUNT", "/static"),

@@ -35,7 +35,7 @@ def switch_off(app: FastAPI, *pages: str) -> None:
 
 
 async def test_all_pages_are_on_and_the_pages_know(client: httpx.AsyncClient) -> None:
-    pages = ["studio", "live", "books", "sessions", "voices"]
+    pages = ["studio", "live", "chat", "books", "sessions", "voices"]
     shown = (await client.get("/api/pages")).json()
     assert shown == {"pages": [{"id": page, "enabled": True} for page in pages]}
     assert (await client.get("/api/config")).json()["pages"] == pages
@@ -45,6 +45,7 @@ async def test_all_pages_are_on_and_the_pages_know(client: httpx.AsyncClient) ->
     ("page", "path"),
     [
         ("live", "/live"),
+        ("chat", "/chat"),
         ("books", "/book"),
         ("books", "/book/b1"),
         ("sessions", "/sessions"),
@@ -57,7 +58,7 @@ async def test_a_page_that_is_off_leads_home(app: FastAPI, client: httpx.AsyncCl
     assert (response.status_code, response.headers["Location"]) == (302, "/")
     assert "Content-Security-Policy" in response.headers
     assert (await client.get("/api/config")).json()["pages"] == [
-        other for other in ("studio", "live", "books", "sessions", "voices") if other != page
+        other for other in ("studio", "live", "chat", "books", "sessions", "voices") if other != page
     ]
 
 
@@ -87,6 +88,8 @@ async def test_a_reader_at_home_is_led_to_a_page_that_is_on(app: FastAPI, client
     switch_off(app, "studio", "live", "books")
     assert (await client.get("/", headers=reader)).headers["Location"] == "/sessions"
     switch_off(app, "studio", "live", "books", "sessions")
+    assert (await client.get("/", headers=reader)).headers["Location"] == "/chat"
+    switch_off(app, "studio", "live", "books", "sessions", "chat")
     response = await client.get("/", headers=reader)
     assert (response.status_code, response.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
     assert 'data-i18n="lost.title"' in response.text
@@ -115,7 +118,7 @@ async def test_the_api_of_a_page_that_is_off_refuses(
 
 
 async def test_what_other_pages_need_stays(app: FastAPI, client: httpx.AsyncClient) -> None:
-    switch_off(app, "studio", "live", "books", "sessions", "voices")
+    switch_off(app, "studio", "live", "chat", "books", "sessions", "voices")
     assert (await client.get("/api/voices")).status_code == 200
     assert api_of("GET", "/api/sessions/storage") is None
     assert api_of("DELETE", "/api/voices/v1") is None

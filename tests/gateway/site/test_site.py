@@ -159,7 +159,7 @@ async def test_a_browser_gets_a_page_at_an_unknown_address_and_everybody_else_an
 
 async def test_every_address_of_our_pages_is_there() -> None:
     async with client_of() as client:
-        for path in ("/", "/live", "/sessions", "/sessions/x", "/admin", "/book", "/train", "/docs"):
+        for path in ("/", "/live", "/chat", "/sessions", "/sessions/x", "/admin", "/book", "/train", "/docs"):
             page = (await client.get(path)).text
             static = [address for address in addresses(page) if address.startswith("/static/")]
             installed = [each for each in static if each.endswith(("/icon-192.png", ".webmanifest"))]

@@ -11,6 +11,7 @@ PUBLIC = {
     ("GET", "/admin"),
     ("GET", "/book"),
     ("GET", "/book/{id}"),
+    ("GET", "/chat"),
     ("GET", "/train"),
     ("GET", "/docs"),
     ("GET", "/docs/{client}"),

@@ -18,7 +18,7 @@ export class PagesSection extends Section {
   }
 
   #row({ id, enabled }) {
-    const known = ["studio", "live", "books", "sessions", "voices"].includes(id);
+    const known = ["studio", "live", "chat", "books", "sessions", "voices"].includes(id);
     const name = known ? { "data-i18n": `admin.page.${id}` } : {};
     const input = h("input", { id: `page-${id}`, type: "checkbox", role: "switch", checked: enabled });
     input.addEventListener("click", (event) => event.preventDefault());

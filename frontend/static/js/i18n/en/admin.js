@@ -135,6 +135,8 @@ export default {
   "admin.page.studio.about": "Text in, a clip out",
   "admin.page.live": "Live",
   "admin.page.live.about": "Speech that follows the typing",
+  "admin.page.chat": "Chat",
+  "admin.page.chat.about": "Answers of a text model, read or heard",
   "admin.page.books": "Books",
   "admin.page.books.about": "Long texts, block by block",
   "admin.page.sessions": "Sessions",

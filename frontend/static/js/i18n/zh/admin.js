@@ -132,6 +132,8 @@ export default {
   "admin.page.studio.about": "输入文本，得到音频",
   "admin.page.live": "实时",
   "admin.page.live.about": "边写边读",
+  "admin.page.chat": "聊天",
+  "admin.page.chat.about": "文本模型的回答，可读可听",
   "admin.page.books": "书籍",
   "admin.page.books.about": "逐段制作长文本",
   "admin.page.sessions": "会话",

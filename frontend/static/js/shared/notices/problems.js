@@ -20,6 +20,7 @@ const ACTIONS = {
   wav: ["body_too_large", "too_large", "invalid_audio"],
   sessions: ["disk_full", "too_many_jobs", "unknown_session", "no_audio", "unknown_job"],
   books: ["unknown_book"],
+  conversation: ["context_length_exceeded"],
   reload: ["unknown_field", "invalid_body", "invalid_json", "invalid_message", "page_disabled", "not_found", "cross_site", "foreign_answer"],
 };
 const ACTION_OF = Object.fromEntries(Object.entries(ACTIONS).flatMap(([action, codes]) => codes.map((code) => [code, action])));

@@ -11,10 +11,11 @@ import { currentTheme, toggleTheme } from "./theme.js";
 
 const MARK_URL = new URL("../../../img/mark.svg", import.meta.url);
 
-/** Pages that can be switched off have an id of GET /api/config "pages". */
+/** Pages that can be switched off have an id of GET /api/config "pages"; those that need something are shown once it is there. */
 const PAGES = [
   { href: "/", key: "nav.studio", id: "studio" },
   { href: "/live", key: "nav.live", id: "live" },
+  { href: "/chat", key: "nav.chat", id: "chat", needs: "text_models" },
   { href: "/book", key: "nav.book", id: "books" },
   { href: "/sessions", key: "nav.sessions", id: "sessions" },
   { href: "/admin", key: "nav.admin" },
@@ -38,7 +39,7 @@ export function mountNav(header, { onHelp } = {}) {
   );
   translatePage();
   keepForLater();
-  pageConfig().then(({ pages: open }) => showOpen(pages, open), () => null); // the page itself says what is wrong
+  pageConfig().then((config) => showOpen(pages, config), () => null); // the page itself says what is wrong
   return status;
 }
 
@@ -46,15 +47,18 @@ function mark() {
   return h("img", { class: "nav-mark", src: MARK_URL, alt: "", width: 28, height: 28 });
 }
 
-function pageLink({ href, key, id }) {
+function pageLink({ href, key, id, needs }) {
   const here = href === "/" ? location.pathname === "/" : location.pathname.startsWith(href);
-  return h("a", { href, "aria-current": here ? "page" : null, "data-page": id ?? null, "data-i18n": key });
+  const hidden = needs !== undefined && !here;
+  return h("a", { href, "aria-current": here ? "page" : null, "data-page": id ?? null, "data-i18n": key, hidden });
 }
 
-/** @param {string[] | undefined} open ids of the pages that are on; a gateway that does not tell has all */
-function showOpen(pages, open) {
-  for (const link of pages.querySelectorAll("[data-page]")) {
-    link.hidden = Array.isArray(open) && !open.includes(link.dataset.page);
+/** @param {object} config of which `pages` are the ids of those that are on; a gateway that does not tell has all */
+function showOpen(pages, config) {
+  for (const { href, id, needs } of PAGES.filter(({ id }) => id)) {
+    const link = pages.querySelector(`[data-page=${id}]`);
+    const off = Array.isArray(config.pages) && !config.pages.includes(id);
+    link.hidden = off || (needs !== undefined && !(config[needs]?.length > 0) && !location.pathname.startsWith(href));
   }
 }
 

@@ -6,16 +6,16 @@
  * in another format.
  */
 import { h, icon } from "../../shared/page/dom.js";
-import { decimal } from "../../i18n/format.js";
-import { setLabel, setMessage, t } from "../../i18n/i18n.js";
+import { Slider } from "../../shared/page/slider.js";
 import { MOST_INSTRUCTIONS } from "../share-link.js";
 
 export const SEED_LIMIT = 2 ** 31;
 
-/** Sliders: name in the request (and of the messages), range, and where the page config tells the default. */
+/** Sliders: name in the request, messages, range, and where the page config tells the default. */
 const SLIDERS = [
   {
     name: "cfg_value",
+    says: "parameters.cfg_value",
     min: 1,
     max: 5,
     step: 0.1,
@@ -25,6 +25,7 @@ const SLIDERS = [
   },
   {
     name: "inference_timesteps",
+    says: "parameters.inference_timesteps",
     min: 2,
     max: 50,
     step: 1,
@@ -34,6 +35,7 @@ const SLIDERS = [
   },
   {
     name: "temperature",
+    says: "parameters.temperature",
     min: 0,
     max: 2,
     step: 0.05,
@@ -137,65 +139,5 @@ export class Parameters extends EventTarget {
       ),
       h("p", { class: "hint", id: "seed-hint", "data-i18n": "parameters.seedHint" }),
     );
-  }
-}
-
-class Slider {
-  #spec;
-  #default;
-  #moved = false;
-  #input;
-  #output;
-  #reset;
-
-  constructor(spec, defaultValue, onChange) {
-    this.#spec = spec;
-    this.#default = defaultValue;
-    const { name, min, max, step } = spec;
-    this.#input = h("input", { id: name, type: "range", min, max, step, "aria-describedby": `${name}-hint` });
-    this.#output = h("output", { for: name });
-    this.#reset = h("button", { class: "link", type: "button", "data-i18n": "parameters.reset" });
-    setLabel(this.#reset, "parameters.resetNamed", { name: () => t(`parameters.${name}`) });
-    this.#input.addEventListener("input", () => this.#change(true, onChange));
-    this.#reset.addEventListener("click", () => this.#change(false, onChange));
-    this.element = h(
-      "div",
-      { class: "field" },
-      h("div", { class: "field-head" }, h("label", { for: name, "data-i18n": `parameters.${name}` }), this.#reset, this.#output),
-      this.#input,
-      h("p", { class: "hint", id: `${name}-hint`, "data-i18n": `parameters.${name}.hint` }),
-    );
-    this.set(null);
-  }
-
-  get name() {
-    return this.#spec.name;
-  }
-
-  get value() {
-    return this.#moved ? Number(this.#input.value) : null;
-  }
-
-  set(value) {
-    this.#moved = typeof value === "number";
-    this.#input.value = this.#moved ? value : this.#default;
-    this.#show();
-  }
-
-  #change(moved, onChange) {
-    if (moved) this.set(Number(this.#input.value));
-    else this.set(null);
-    onChange();
-  }
-
-  #show() {
-    const { min, max, digits } = this.#spec;
-    const number = Number(this.#input.value);
-    setMessage(this.#output, this.#moved ? "text.plain" : "parameters.default", {
-      text: () => decimal(number, digits),
-      value: () => decimal(number, digits),
-    });
-    this.#reset.hidden = !this.#moved;
-    this.#input.style.setProperty("--fill", `${(100 * (number - min)) / (max - min)}%`);
   }
 }

@@ -1,0 +1,165 @@
+/**
+ * A conversation with a text model: its turns, and the answer that is being written.
+ *
+ * A turn is {role: "user", text} or {role: "assistant", text, state, model?, tokens?, seconds?}; states of answers are
+ * "writing", "complete", "length" (it was as long as it may be), "stopped" and "broken".
+ *
+ * Events: "turns" (others are there), "grown" (the last one), "state" (detail: "idle", "asking" or "writing"), "queued"
+ * (detail: {position, eta_seconds}), "audio" (detail: ArrayBuffer), "answered" (detail: the turn), "failed" (detail: the
+ * error).
+ */
+import { partsOf } from "./answer-text.js";
+
+const now = () => performance.now() / 1000;
+
+/** What a model is told. Answers go without what was thought, as models were trained; those that say nothing are left out. */
+export function messagesOf(turns, system = "") {
+  const told = turns.map(({ role, text }) => ({ role, content: role === "assistant" ? partsOf(text).said : text }));
+  const first = system.trim() ? [{ role: "system", content: system.trim() }] : [];
+  return [...first, ...told.filter(({ content }) => content !== "")];
+}
+
+export class Talk extends EventTarget {
+  #client;
+  #memory;
+  #running = null;
+
+  /** @type {object[]} */
+  turns = [];
+
+  /** @param {{streamChat: Function}} client @param {{load: () => object, save: (value: object) => void}} memory */
+  constructor(client, memory) {
+    super();
+    this.#client = client;
+    this.#memory = memory;
+  }
+
+  /** Whether an answer is waited for or written. */
+  get busy() {
+    return this.#running !== null;
+  }
+
+  /** What was kept; not while something is written. @returns {boolean} whether it is shown */
+  load() {
+    if (this.busy) return false;
+    const { turns } = this.#memory.load();
+    this.turns = Array.isArray(turns) ? turns.map(kept) : [];
+    this.#emit("turns");
+    return true;
+  }
+
+  keep() {
+    this.#memory.save({ turns: this.turns });
+  }
+
+  /** @param {string} text @param {object} options system, and those of streamChat */
+  ask(text, options) {
+    this.stop();
+    this.turns = [...this.turns, { role: "user", text }];
+    return this.#answer(options);
+  }
+
+  /** The last question once more, in the place of its answer. */
+  again(options) {
+    this.stop();
+    const last = this.turns.findLastIndex(({ role }) => role === "user");
+    if (last < 0) return undefined;
+    this.turns = this.turns.slice(0, last + 1);
+    return this.#answer(options);
+  }
+
+  /** The last question in other words. */
+  reword(text, options) {
+    this.stop();
+    this.turns = this.turns.slice(0, this.turns.findLastIndex(({ role }) => role === "user"));
+    return this.ask(text, options);
+  }
+
+  get lastQuestion() {
+    return this.turns.findLast(({ role }) => role === "user")?.text ?? "";
+  }
+
+  /** Ends the answer; what is written of it stays. */
+  stop() {
+    const running = this.#running;
+    if (!running) return;
+    running.abort.abort();
+    this.#settle(running, "stopped");
+  }
+
+  /** Begins anew. @returns {object[]} the turns that were there */
+  clear() {
+    this.stop();
+    const { turns } = this;
+    this.restore([]);
+    return turns;
+  }
+
+  /** @param {object[]} turns as clear() gave them */
+  restore(turns) {
+    this.stop();
+    this.turns = turns;
+    this.keep();
+    this.#emit("turns");
+  }
+
+  async #answer({ system, ...options }) {
+    const turn = { role: "assistant", text: "", state: "writing" };
+    const running = { turn, abort: new AbortController(), begunAt: null };
+    const messages = messagesOf(this.turns, system);
+    this.#running = running;
+    this.turns = [...this.turns, turn];
+    this.keep();
+    this.#emit("turns");
+    this.#emit("state", "asking");
+    try {
+      const { finishReason, ...facts } = await this.#read(running, messages, options);
+      this.#settle(running, finishReason === "length" ? "length" : "complete", facts);
+    } catch (error) {
+      if (this.#running !== running) return; // it was stopped
+      this.#settle(running, "broken");
+      this.#emit("failed", error);
+    }
+  }
+
+  async #read(running, messages, options) {
+    const stream = this.#client.streamChat(messages, { ...options, signal: running.abort.signal });
+    for (const type of ["queued", "audio"]) {
+      stream.addEventListener(type, ({ detail }) => this.#running === running && this.#emit(type, detail));
+    }
+    for await (const piece of stream) {
+      if (this.#running !== running) break;
+      if (running.begunAt === null) {
+        running.begunAt = now();
+        this.#emit("state", "writing");
+      }
+      running.turn.text += piece;
+      this.#emit("grown");
+    }
+    const { finishReason, model, completionTokens: tokens } = stream.answer ?? {};
+    return { finishReason, model, tokens, seconds: now() - running.begunAt };
+  }
+
+  /** It is over. An answer of which nothing was written is none. */
+  #settle(running, state, facts = {}) {
+    if (this.#running !== running) return;
+    this.#running = null;
+    Object.assign(running.turn, { state, ...facts });
+    const none = running.turn.text === "" && state !== "complete" && state !== "length";
+    if (none) this.turns = this.turns.filter((turn) => turn !== running.turn);
+    this.keep();
+    this.#emit("turns");
+    this.#emit("state", "idle");
+    if (!none) this.#emit("answered", running.turn);
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+/** A turn as it was kept: of an answer that its page was left in the middle of, what there was. */
+function kept({ role, text, state, model, tokens, seconds }) {
+  if (role !== "assistant") return { role: "user", text: String(text) };
+  return { role, text: String(text), state: state === "writing" ? "stopped" : state, model, tokens, seconds };
+}
