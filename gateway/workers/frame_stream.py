@@ -119,7 +119,11 @@ class FrameStream:
 
     async def start(self) -> None:
         """Send the request, wait until it is accepted. Raises this module's errors, ConnectionClosed."""
-        await self._connection.send(self._request.model_dump_json(exclude_none=True))
+        try:
+            await self._connection.send(self._request.model_dump_json(exclude_none=True))
+        except ConnectionClosed:
+            self._answer.cancel()  # `lost` has put the same error there, for which nobody waits
+            raise
         message = await self._answer
         if isinstance(message, bytes):
             raise ProtocolError("a frame came instead of an answer")
