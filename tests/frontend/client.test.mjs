@@ -209,7 +209,7 @@ describe("VoxFleet over HTTP", () => {
     await fleet.lexicon();
     await fleet.setWord("AC/DC? 100%", "acey dee cee");
     await fleet.deleteWord("a.b");
-    await assert.rejects(fleet.deleteWord(".."), (error) => error.param === "word");
+    for (const word of ["..", "a\udcff"]) await assert.rejects(fleet.deleteWord(word), (error) => error.param === "word");
     const asked = seen.map(({ method, url }) => `${method} ${url}`);
     const words = "/api/lexicon/words/";
     assert.deepEqual(asked, ["GET /api/lexicon", `PUT ${words}AC%2FDC%3F%20100%25`, `DELETE ${words}a.b`]);
@@ -221,8 +221,10 @@ describe("VoxFleet over HTTP", () => {
     await fleet.voicePreview("../admin?x");
     await fleet.session("s/1", { key: "k&y" });
     await fleet.sessions({ limit: 5, before: undefined });
+    await fleet.session("\udcff");
     const urls = seen.map(({ url }) => url);
-    assert.deepEqual(urls, ["/api/voices/..%2Fadmin%3Fx/preview", "/api/sessions/s%2F1?key=k%26y", "/api/sessions?limit=5"]);
+    const sessions = ["/api/sessions/s%2F1?key=k%26y", "/api/sessions?limit=5", "/api/sessions/%EF%BF%BD"];
+    assert.deepEqual(urls, ["/api/voices/..%2Fadmin%3Fx/preview", ...sessions]);
   });
 
   test("a new voice goes out as a form", async () => {

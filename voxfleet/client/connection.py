@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 from websockets.asyncio.client import connect
 
 from sockets.authorities import authorities
@@ -33,8 +34,9 @@ def base_urls(base_url: str | Sequence[str]) -> list[str]:
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
+        httpx.URL(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets around no address
+    except (ValueError, httpx.InvalidURL):  # a port that is no number, brackets around no address, no host
         return False
 
 

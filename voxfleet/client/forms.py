@@ -1,16 +1,19 @@
-"""What calls to a service are made of: names in paths, files in forms; files of answers."""
+"""What calls to a service are made of: names in paths, fields, files in forms; files of answers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import quote
 
 from models.whole_files import replacing
+from voxfleet.client.errors import InvalidRequestError
 
 _ADAPTER_FILES = (
     ("lora_config.json", "lora_weights.safetensors", "lora_weights.ckpt"),
@@ -21,7 +24,33 @@ _ADAPTER_FILES = (
 
 def part(name: str) -> str:
     """A name as one part of a path."""
-    return quote(name, safe="")
+    return quote(name, safe="", errors="replace")
+
+
+def well_formed(text: str) -> str:
+    """With a ? for each lone surrogate: the names of files in another encoding have some."""
+    return text.encode(errors="replace").decode()
+
+
+def as_sent(options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` of a request to httpx, its JSON encoded. Raises InvalidRequestError for a field of a form or
+    of a query that is no Unicode; which one it is in JSON, the service says.
+    """
+    for name, value in (*options.get("data", {}).items(), *options.get("params", {}).items()):
+        if isinstance(value, str) and well_formed(value) != value:
+            raise InvalidRequestError(f"{name}: is not valid Unicode", "invalid_value", param=name)
+    sent = dict(options)
+    if "json" in sent:
+        sent["content"] = _json(sent.pop("json"))
+        sent["headers"] = {"Content-Type": "application/json", **sent.get("headers", {})}
+    return sent
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body).encode()
 
 
 Audio = bytes | str | Path
@@ -33,7 +62,7 @@ async def audio_file(audio: Audio) -> dict[str, tuple[str, bytes]]:
     if not isinstance(audio, str | Path):
         return {"audio": ("audio", audio)}
     path = Path(audio)
-    return {"audio": (path.name, await asyncio.to_thread(path.read_bytes))}
+    return {"audio": (well_formed(path.name), await asyncio.to_thread(path.read_bytes))}
 
 
 def adapter_files(folder: str | Path) -> tuple[str, tuple[str, bytes]]:

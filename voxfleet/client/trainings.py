@@ -22,7 +22,7 @@ import httpx
 
 from voxfleet.client.background import BackgroundLoop
 from voxfleet.client.errors import CapacityError, ServerError, SpeechError, UnreachableError
-from voxfleet.client.forms import Audio, audio_file, part
+from voxfleet.client.forms import Audio, audio_file, part, well_formed
 
 Call = Callable[..., Awaitable[httpx.Response]]
 Recordings = str | Path | Iterable[tuple[Audio, str]]
@@ -57,7 +57,8 @@ class AsyncTrainings:
         id = (await self.create(name, **fields))["id"]
         try:
             for number, (audio, transcript) in enumerate(spoken, 1):
-                called = Path(audio).name if isinstance(audio, str | Path) else f"recording {number}"
+                is_named = isinstance(audio, str | Path)
+                called = well_formed(Path(audio).name) if is_named else f"recording {number}"
                 try:
                     await self.add_recording(id, audio, transcript, name=called)
                 except SpeechError as error:

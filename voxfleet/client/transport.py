@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import httpx
@@ -13,6 +12,7 @@ import httpx
 from sockets.authorities import authorities
 from voxfleet.client.connection import key_headers
 from voxfleet.client.errors import error_from_answer, from_gateway, unreachable
+from voxfleet.client.forms import as_sent
 from voxfleet.client.repeats import sent_once
 
 _CONNECT_SECONDS = 5.0
@@ -40,7 +40,10 @@ class Transport:
 
     async def call(self, method: str, path: str, *, once: bool = False, **options: Any) -> httpx.Response:
         """A successful answer. `once`: to what makes something. Raises SpeechError."""
-        send = partial(self._http.request, method, path, **options)
+
+        async def send(**headers: Any) -> httpx.Response:
+            return await self._http.request(method, path, **as_sent(options | headers))
+
         try:
             answer = await (sent_once(send) if once else send())
         except httpx.HTTPError as error:
@@ -53,7 +56,7 @@ class Transport:
     async def stream(self, method: str, path: str, **options: Any) -> AsyncGenerator[httpx.Response, None]:
         """A successful answer that is read as it comes. Raises SpeechError, while it is read, too."""
         try:
-            async with self._http.stream(method, path, **options) as answer:
+            async with self._http.stream(method, path, **as_sent(options)) as answer:
                 if not from_gateway(answer):
                     content = await answer.aread()
                     raise error_from_answer(self.url, answer.status_code, content, answer.headers)

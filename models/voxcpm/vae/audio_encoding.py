@@ -13,6 +13,7 @@ checkpoint brings, files, are taken as they are, and encoded once.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -148,9 +149,10 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
     try:
         if path.suffix.lower() in OF_RECORDERS:
             return _decoded(path)
-        samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)
+        samples, sample_rate = soundfile.read(os.fsencode(path), dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, av.FFmpegError, OSError, ValueError) as error:
-        raise RequestError(f"{path.name} cannot be read as audio: {error}", param="audio") from error
+        reason = getattr(error, "error_string", error)  # libsndfile's, without the path
+        raise RequestError(f"{path.name} cannot be read as audio: {reason}", param="audio") from error
     return samples.mean(axis=1), sample_rate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,13 @@ def test_a_recording_is_read_as_it_was_said(kind: str, tmp_path: Path) -> None:
     assert samples.dtype == np.float32 and 0 <= len(samples) - len(said) < 0.1 * rate
     heard = np.correlate(samples.astype(np.float64), said).max() / (said @ said)  # some codecs begin later
     assert 0.95 < heard < 1.05
+
+
+@pytest.mark.parametrize("kind", ["wav", "m4a"])
+def test_a_recording_is_read_whatever_encoding_its_name_has(kind: str, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + f"/caf\xe9.{kind}".encode("latin-1")))
+    path.write_bytes(encoded(kind, speech(1.0)))
+    assert len(read_audio(path)[0])
 
 
 @pytest.mark.parametrize("kind", ["wav", "m4a", "webm"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
+import os
 import socket
 import wave
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -192,6 +194,7 @@ def test_a_wrong_address_is_refused() -> None:
         "http://x:port",
         "http://[x",
         "http://x:99999",
+        "http://\udcff",
     ):
         with pytest.raises(ValueError, match="address"):
             Client(address)
@@ -250,6 +253,33 @@ def test_a_recording_is_judged_and_heard_before_it_is_a_voice(client: Client, tm
     spoken = client.try_voice(file, consent_by="Alice", consent_statement=client.consent_statement())
     assert spoken.startswith(b"RIFF")
     assert client.voices() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "param"),
+    [
+        (lambda client: client.speak("a \udcff"), "text"),
+        (lambda client: client.speak("a", speed=math.nan), "speed"),
+        (lambda client: list(client.stream_chat("a \udcff")), "messages.0.content"),
+        (lambda client: client.start_job("a", title="\udcff"), "title"),
+        (lambda client: client.sessions(search="\udcff"), "search"),
+        (lambda client: client.create_voice("\udcff", b"no audio"), "name"),
+        (lambda client: client.change_voice("v_1", name="\udcff"), "name"),
+        (lambda client: client.session("\udcff"), "id"),
+    ],
+)
+def test_what_is_no_unicode_or_no_number_is_said_of_its_field(
+    client: Client, call: Callable[[Client], object], param: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        call(client)
+    assert refused.value.param == param
+
+
+def test_a_recording_whose_name_is_in_another_encoding_is_sent(client: Client, tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.wav"))
+    file.write_bytes(recording())
+    assert client.check_recording(file)["usable"]
 
 
 def test_recordings_are_listed_read_and_deleted(client: Client) -> None:

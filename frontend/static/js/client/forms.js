@@ -3,9 +3,11 @@
 /** Fields of a new voice that go into the form as they are. */
 const VOICE_FIELDS = ["name", "language", "description", "transcript", "denoise", "consent_by", "consent_statement"];
 
-/** What is called so below a path. @param {string} path @param {string} name */
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+
+/** What is called so below a path; what is no Unicode is sent as �. @param {string} path @param {string} name */
 export function pathOf(path, name) {
-  return `${path}/${encodeURIComponent(name)}`;
+  return `${path}/${encodeURIComponent(String(name).replace(LONE_SURROGATE, "\ufffd"))}`;
 }
 
 /** A path with the fields that are given. @param {object} fields */

@@ -292,8 +292,8 @@ const voicePath = (id) => pathOf("/api/voices", id);
 const jobPath = (id) => pathOf("/api/jobs", id);
 const sessionPath = (id) => pathOf("/api/sessions", id);
 
-/** Signs alone are no word, and ".." would be another address. @throws {ApiError} */
+/** Signs alone are no word, ".." would be another address, and a lone surrogate has none. @throws {ApiError} */
 function wordPath(word) {
-  if (/[\p{L}\p{N}]/u.test(word)) return pathOf("/api/lexicon/words", word);
-  throw new ApiError(422, { message: "A word has letters or digits.", code: "invalid_value", param: "word" });
+  if (/[\p{L}\p{N}]/u.test(word) && !/\p{Surrogate}/u.test(word)) return pathOf("/api/lexicon/words", word);
+  throw new ApiError(422, { message: "A word has letters or digits, and is valid Unicode.", code: "invalid_value", param: "word" });
 }
