@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -81,6 +82,37 @@ def test_every_setting_has_a_row_in_the_table(settings: type) -> None:
         name for name in settings.model_fields if f"| `{name}` | `{prefix}{name.upper()}` |" not in SETTINGS
     ]
     assert missing == []
+
+
+def as_written(default: Any) -> set[str]:
+    """How the table may write a default."""
+    if default in (None, "") or (isinstance(default, list | dict) and not default):
+        return {"–", "none"}
+    if isinstance(default, Path):
+        return {f"{default.name}/"}
+    if isinstance(default, bool):
+        return {str(default), str(default).lower()}
+    if isinstance(default, tuple):
+        return {",".join(default)}
+    if isinstance(default, int | float):
+        sizes = {f"{default / unit:g} {name}" for name, unit in (("MiB", 2**20), ("GiB", 2**30))}
+        return {str(default), f"{default:g}"} | sizes
+    return {str(default)}
+
+
+@pytest.mark.parametrize("settings", [ServeSettings, GatewaySettings, WorkerSettings])
+def test_every_default_in_the_table_is_that_of_the_code(settings: type) -> None:
+    section = settings.__name__.removesuffix("Settings").lower()
+    rows = re.findall(rf"^\| {section} \| `(\w+)` \| `\w+` \| (.*?) \|", SETTINGS, re.MULTILINE)
+    told = dict(rows)
+    assert len(told) == len(rows) == len(settings.model_fields)
+    wrong = {
+        name: told.get(name)
+        for name, field in settings.model_fields.items()
+        if name != "worker_networks"
+        and told.get(name) not in as_written(field.get_default(call_default_factory=True))
+    }
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
