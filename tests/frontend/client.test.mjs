@@ -123,7 +123,7 @@ describe("VoxFleet over HTTP", () => {
 
   test("a refusal is thrown with its code and field", async () => {
     const { fleet } = await service(422, { error: { message: "too long", code: "invalid_request", param: "text" } });
-    const refused = (error) => error instanceof ApiError && error.status === 422 && error.param === "text";
+    const refused = (error) => error instanceof ApiError && error.name === "ApiError" && error.status === 422 && error.param === "text";
     await assert.rejects(fleet.speak("Hi."), refused);
   });
 

@@ -10,6 +10,7 @@ export class ApiError extends Error {
   /** @param {number} status HTTP status, 0 when no answer came */
   constructor(status, { message, code = null, param = null, retry_after_seconds: retryAfterSeconds = null }) {
     super(message);
+    this.name = "ApiError";
     this.status = status;
     this.code = code;
     this.param = param;
