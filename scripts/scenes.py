@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import httpx
 from playwright.sync_api import Page, expect
 
+from tests.e2e.chats import answer_with, send
 from tests.gateway.callers.administration import ADMIN_PAGE
 
 TEXT = (
@@ -75,6 +76,17 @@ def live(page: Page, url: str) -> None:
     page.locator("#text").press_sequentially("Wait: what did they sing? An old song, of coming ho", delay=4)
     page.locator("#text").press_sequentially("me at last. And th", delay=4)
     expect(page.locator(".script-text").last.locator(".heard").nth(5)).to_be_visible(timeout=60_000)
+
+
+def chat(page: Page, url: str) -> None:
+    """A conversation, in a fleet that would have a text model."""
+    answer_with(page)
+    page.goto(f"{url}/chat")
+    page.check("#aloud")
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    page.uncheck("#aloud")  # nobody speaks here
+    send(page, "Plan a weekend by the sea, please. I have no car.")
+    expect(page.locator(".turn[data-state=complete]")).to_be_visible()
 
 
 def sessions(page: Page, url: str) -> None:
@@ -240,6 +252,7 @@ SCENES = {
     "keyboard": Scene(keyboard),
     "new-voice": Scene(new_voice),
     "live": Scene(live),
+    "chat": Scene(chat),
     "shelf": Scene(shelf),
     "book": Scene(book),
     "tools": Scene(tools),

@@ -132,6 +132,34 @@ class TestWriting:
             page.locator("#error").get_by_role("button", name="New conversation").click()
             expect(page.locator("#blank")).to_be_visible()
 
+    def test_tabs_share_the_conversation(self, page: Page, mute: Server) -> None:
+        other = page.context.new_page()
+        for tab in (page, other):
+            answer_with(tab)
+            open_chat(tab, mute)
+        send(page, "Plan a weekend.")
+        expect(other.locator(".question")).to_have_text("Plan a weekend.")
+        other.click("#renew")
+        expect(page.locator("#blank")).to_be_visible()
+        other.get_by_role("button", name="Undo").click()
+        expect(page.locator(".answer")).to_contain_text("Take the early train.")
+
+    def test_the_focus_stays_where_one_goes_on(self, page: Page, mute: Server) -> None:
+        answer_with(page)
+        open_chat(page, mute)
+        page.click("#send")
+        expect(page.locator("#text")).to_be_focused()
+        send(page, "Plan a weekend.")
+        expect(page.locator("#text")).to_be_focused()
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.locator("#turns-frame")).to_be_focused()
+        page.get_by_role("button", name="Edit").click()
+        expect(page.locator("#text")).to_be_focused()
+        page.click("#leave-rewording")
+        expect(page.locator("#text")).to_be_focused()
+        page.click("#renew")
+        expect(page.locator("#text")).to_be_focused()
+
 
 class TestSpeaking:
     def test_an_answer_is_heard_while_it_is_written_and_again(self, page: Page, fleet: Server) -> None:

@@ -36,6 +36,7 @@ def recorded(fleet: Server) -> str:
         ("/sessions", "#job-problem", ".job-row"),
         ("/sessions/{recorded}", "#problem", "#title h1"),
         ("/train", "#problem", "#unavailable"),
+        ("/chat", "#error", "#unserved"),
         ("/docs", ".notice-danger", "#post_tts"),
     ],
 )

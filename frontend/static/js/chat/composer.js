@@ -76,8 +76,10 @@ export class Composer extends EventTarget {
     return true;
   }
 
+  /** What is in the box; with nothing in it, that is where one goes on. */
   send() {
     const text = this.#area.value.trim();
+    if (text === "") this.#area.focus();
     if (!this.#open || text === "") return;
     const { rewords } = this;
     this.#put(rewords ? this.#before : "");
@@ -96,7 +98,6 @@ export class Composer extends EventTarget {
   }
 
   #edited() {
-    this.#show();
     this.dispatchEvent(new Event("edited"));
   }
 
@@ -114,7 +115,7 @@ export class Composer extends EventTarget {
 
   #show() {
     const face = this.#busy ? "busy" : "idle";
-    this.#button.disabled = !this.#busy && (!this.#open || this.#area.value.trim() === "");
+    this.#button.disabled = !this.#busy && !this.#open;
     if (this.#button.dataset.state === face) return;
     const [name, key] = FACES[face];
     this.#button.dataset.state = face;

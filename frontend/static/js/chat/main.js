@@ -30,6 +30,8 @@ class Chat {
   #memory = new Remembered("chat");
   #saved = this.#memory.load();
   #served = false;
+  /** Whether it could not be had what is served. */
+  #unloaded = false;
   #talk = new Talk(fleet, new Remembered("chat-conversation"));
   #turns = new TurnList(byId("turns-frame"), byId("turns"));
   #queue = new QueueBanner(byId("queue"), () => this.#stop());
@@ -97,6 +99,8 @@ class Chat {
   async #load() {
     try {
       const config = await pageConfig();
+      if (this.#unloaded) byId("error").hidden = true; // it is there now
+      this.#unloaded = false;
       this.#served = config.text_models?.length > 0;
       byId("unserved").hidden = this.#served;
       this.#settings.offer(config);
@@ -104,6 +108,7 @@ class Chat {
       this.#showTurns();
       await this.#aloud.offer(config);
     } catch (error) {
+      this.#unloaded = true;
       this.#showProblem(error);
     }
   }
@@ -115,8 +120,12 @@ class Chat {
   }
 
   #again() {
-    if (this.#served && this.#talk.lastQuestion) this.#talk.again(this.#begin());
-    else this.#load();
+    if (!this.#served || !this.#talk.lastQuestion) {
+      this.#load();
+      return;
+    }
+    byId("turns-frame").focus({ preventScroll: true }); // the button goes with its answer
+    this.#talk.again(this.#begin());
   }
 
   /** @returns {object} how it is asked */
