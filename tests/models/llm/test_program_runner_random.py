@@ -27,9 +27,8 @@ from models.llm.programs.tables import PREFIX
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from tests.engine.fakes import digest, make_engine
-from tests.models.programs.random_traffic import changes, host_of, play
+from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, packed, play
 
-CHUNKS, CHUNK_TOKENS = 2, 6
 FREELY = SamplingParams(bad_words=(tuple(range(PREFIX + 2)),))
 """Rules that no slot has room for."""
 Seen = list[bytes]
@@ -66,7 +65,6 @@ class Device:
     tables: Tables
     max_model_len: int = 1000
     host_slots: int = 0
-    store: dict[tuple[int, int], bytes] = field(default_factory=dict)
     decoded: list[list[int]] = field(default_factory=list)
     """Of every launch of decodes the positions, row after row."""
     hidden_rows: list[Seen] = field(default_factory=list)
@@ -74,7 +72,8 @@ class Device:
     hidden: Any = None
 
     def __post_init__(self) -> None:
-        self.host_memory = host_of(self.store, self.block_size, self.host_slots)
+        self.memory = Memory(self.block_size)
+        self.host_memory = self.memory.host(self.host_slots)
         self.chunks, self.hidden = Rooms(self), Hidden(self)
         self.ahead = ProgramRunner(self, self.tables, self.block_size, self.compute_ends, self.result)  # type: ignore
 
@@ -109,20 +108,7 @@ class Device:
 
     def attend(self, row: ScheduledSequence | Chunk) -> Seen:
         tokens = row.sequence.token_ids[row.start : row.start + row.count]
-        return self.write(row.start, tokens, row.sequence.block_table)
-
-    def write(self, start: int, tokens: list[int], table: list[int]) -> Seen:
-        """Stores the positions from `start` on; all that the last one can see."""
-        for position, token in enumerate(tokens, start=start):
-            before = self._value(table, position - 1) if position else b""
-            self.store[self._place(table, position)] = digest(before, position, token)
-        return [self._value(table, position) for position in range(start + len(tokens))]
-
-    def _place(self, table: list[int], position: int) -> tuple[int, int]:
-        return table[position // self.block_size], position % self.block_size
-
-    def _value(self, table: list[int], position: int) -> bytes:
-        return self.store.get(self._place(table, position), b"never written")
+        return self.memory.write(row.start, tokens, row.sequence.block_table)
 
 
 @dataclass
@@ -140,15 +126,7 @@ class Rooms:
     longest_chunk = CHUNK_TOKENS
 
     def pack(self, lengths: list[int]) -> list[tuple[Languages, int]]:
-        packed: list[tuple[Languages, int]] = []
-        room = tokens = 0
-        for length in lengths:
-            if not packed or room == CHUNKS or tokens + length > CHUNK_TOKENS:
-                packed.append((Languages(self.device), 0))
-                room = tokens = 0
-            room, tokens = room + 1, tokens + length
-            packed[-1] = (packed[-1][0], room)
-        return packed
+        return packed(lengths, self.longest_chunk, lambda: Languages(self.device))
 
 
 @dataclass
@@ -158,10 +136,10 @@ class Languages:
     device: Device
 
     def fill_decodes(self, starts: list[int], tables: list[list[int]], slots: list[int]) -> None:
-        last = self.device.tables.last
+        last, write = self.device.tables.last, self.device.memory.write
         self.device.decoded.append(starts)
         rows = list(zip(starts, tables, slots, strict=True))
-        self._launch = lambda: [self.device.write(start, [last[slot]], table) for start, table, slot in rows]
+        self._launch = lambda: [write(start, [last[slot]], table) for start, table, slot in rows]
 
     def fill_chunks(self, chunks: list[Chunk]) -> None:
         self._launch = lambda: self.device.compute_ends(chunks)  # type: ignore[arg-type]

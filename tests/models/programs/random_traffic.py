@@ -1,31 +1,66 @@
-"""Requests that are paused, resumed and cancelled at random steps, and a second tier for their blocks."""
+"""Requests that are paused, resumed and cancelled at random steps, and a device's memory for them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from engine.llm_engine import LLMEngine, SequenceOutput
-from tests.engine.fakes import FakeHost, check
+from tests.engine.fakes import FakeHost, check, digest
 
+CHUNKS, CHUNK_TOKENS = 2, 6
+"""Of a program for prompts."""
+Program = TypeVar("Program")
 changes = st.lists(
     st.tuples(st.integers(0, 20), st.sampled_from(["pause"] * 3 + ["resume", "cancel"]), st.integers(0, 5)),
     max_size=14,
 )
 
 
-def host_of(store: dict[tuple[int, int], bytes], block_size: int, host_slots: int) -> FakeHost | None:
-    """A second tier of a device whose keys and values are in `store`, by block and place in it."""
+@dataclass
+class Memory:
+    """Keys and values of a device, by block and place in it: of each position a digest of all up to it."""
 
-    def read(block: int) -> list[bytes]:
-        return [store.get((block, place), b"never written") for place in range(block_size)]
+    block_size: int
+    values: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
-    def write(block: int, content: list[bytes]) -> None:
-        store.update({(block, place): value for place, value in enumerate(content)})
+    def write(self, start: int, keys: Sequence[int | bytes], table: list[int]) -> list[bytes]:
+        """Stores the positions from `start` on; all that the last one can see."""
+        for position, key in enumerate(keys, start=start):
+            before = self._at(table, position - 1) if position else b""
+            block, place = table[position // self.block_size], position % self.block_size
+            self.values[block, place] = digest(before, position, key)
+        return [self._at(table, position) for position in range(start + len(keys))]
 
-    return FakeHost(host_slots, read, write) if host_slots else None
+    def _at(self, table: list[int], position: int) -> bytes:
+        return self._read(table[position // self.block_size])[position % self.block_size]
+
+    def _read(self, block: int) -> list[bytes]:
+        return [self.values.get((block, place), b"never written") for place in range(self.block_size)]
+
+    def _put(self, block: int, content: list[bytes]) -> None:
+        self.values.update({(block, place): value for place, value in enumerate(content)})
+
+    def host(self, slots: int) -> FakeHost | None:
+        """A second tier for it."""
+        return FakeHost(slots, self._read, self._put) if slots else None
+
+
+def packed(lengths: list[int], longest: int, make: Callable[[], Program]) -> list[tuple[Program, int]]:
+    """Programs for chunks of prompts, as `engine.programs.catalogue.Rooms` packs them into one size."""
+    found: list[tuple[Program, int]] = []
+    count = tokens = 0
+    for length in lengths:
+        if not found or count == CHUNKS or tokens + length > longest:
+            found.append((make(), 0))
+            count = tokens = 0
+        count, tokens = count + 1, tokens + length
+        found[-1] = (found[-1][0], count)
+    return found
 
 
 def play(engine: LLMEngine, events: dict[int, list[tuple[str, Any]]]) -> dict[str, list[SequenceOutput]]:

@@ -25,10 +25,9 @@ from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.vae.waveform_streams import WaveformStreams
 from tests.engine.fakes import digest, make_engine
-from tests.models.programs.random_traffic import changes, host_of, play
+from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, packed, play
 
 NUM_STEPS, SILENCE = 10, b""
-CHUNKS, CHUNK_TOKENS = 2, 6
 
 
 @dataclass
@@ -90,13 +89,13 @@ class Device:
     num_steps: int = NUM_STEPS
     max_model_len: int = 1000
     host_slots: int = 0
-    store: dict[tuple[int, int], bytes] = field(default_factory=dict)
     conditions: list[list[bytes]] = field(default_factory=list)
     """What the rows that the last language program computed can see."""
     served_freely: int = 0
 
     def __post_init__(self) -> None:
-        self.host_memory = host_of(self.store, self.block_size, self.host_slots)
+        self.memory = Memory(self.block_size)
+        self.host_memory = self.memory.host(self.host_slots)
         self.ahead = ProgramRunner(self, self.streams, self.block_size, self.noise, self.result)  # type: ignore
 
     def run(self, batch: list[ScheduledSequence]) -> list[StepResult | None]:
@@ -116,15 +115,7 @@ class Device:
         return CHUNK_TOKENS - has_audio
 
     def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[Languages, int]]:
-        packed: list[tuple[Languages, int]] = []
-        room = tokens = 0
-        for length in lengths:
-            if not packed or room == CHUNKS or tokens + length > self.longest_chunk(has_audio):
-                packed.append((Languages(self, decodes=False), 0))
-                room = tokens = 0
-            room, tokens = room + 1, tokens + length
-            packed[-1] = (packed[-1][0], room)
-        return packed
+        return packed(lengths, self.longest_chunk(has_audio), lambda: Languages(self, decodes=False))
 
     def noise(self, state: State, index: int) -> tuple[int, int]:
         return state.seed, index
@@ -139,20 +130,13 @@ class Device:
         results: list[StepResult | None] = []
         for row in batch:
             keys, state = row.sequence.token_ids[row.start : row.start + row.count], row.sequence.payload
-            values = self.attend(row.start, keys, row.sequence.block_table)
+            values = self.memory.write(row.start, keys, row.sequence.block_table)
             if row.samples:
                 slot = self.streams.slots([row.sequence])[0]
                 noise = self.noise(state, state.index)
                 found = self.patch(values, PatchRow(slot, noise, 1.0), state.num_steps)
             results.append(self.result(state, found) if row.samples else None)
         return results
-
-    def attend(self, start: int, keys: list[int | bytes], table: list[int]) -> list[bytes]:
-        """Stores the positions from `start` on; all that the last one can see."""
-        for position, key in enumerate(keys, start=start):
-            before = self._value(table, position - 1) if position else b""
-            self.store[self._place(table, position)] = digest(before, position, key)
-        return [self._value(table, position) for position in range(start + len(keys))]
 
     def patch(self, values: list[bytes], row: PatchRow, num_steps: int) -> Found:
         if row.fresh:
@@ -161,12 +145,6 @@ class Device:
         self.streams.last[row.slot] = patch
         self.streams.heard[row.slot] = [*self.streams.heard[row.slot], patch]
         return Found(patch, digest(self.streams.heard[row.slot]))
-
-    def _place(self, table: list[int], position: int) -> tuple[int, int]:
-        return table[position // self.block_size], position % self.block_size
-
-    def _value(self, table: list[int], position: int) -> bytes:
-        return self.store.get(self._place(table, position), b"never written")
 
 
 @dataclass
@@ -180,17 +158,10 @@ class Languages:
         self.rows = rows
 
     def launch(self) -> None:
-        last = self.device.streams.last
-        seen = [
-            (
-                self.device.attend(
-                    row.start, [last[row.slot]] if self.decodes else row.keys, row.block_table
-                ),
-                row,
-            )
-            for row in self.rows
-        ]
-        self.device.conditions = [values for values, row in seen if row.samples]
+        last, write = self.device.streams.last, self.device.memory.write
+        keys = [[last[row.slot]] if self.decodes else row.keys for row in self.rows]
+        seen = [write(row.start, new, row.block_table) for row, new in zip(self.rows, keys, strict=True)]
+        self.device.conditions = [values for values, row in zip(seen, self.rows, strict=True) if row.samples]
 
     def mark(self) -> Landed:
         return Landed([])
