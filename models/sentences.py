@@ -69,19 +69,31 @@ def part_ranges(
     text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
 ) -> list[list[tuple[int, int]]]:
     """The same as `parts`, as the pieces of the text that each part is made of, with a space between."""
+    return list(each_part_ranges(text, most_characters, languages, kept))
+
+
+def each_part_ranges(
+    text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
+) -> Iterator[list[tuple[int, int]]]:
+    """Those of one part after the other."""
     if most_characters is None or len(text) <= most_characters:
-        return [[(0, len(text))]] if text.strip() else []
-    found: list[list[tuple[int, int]]] = []
+        if text.strip():
+            yield [(0, len(text))]
+        return
+    found: list[tuple[int, int]] = []
     length = 0
     for start, end in _sentences(text, languages, kept):
         for first, last in _pieces(text[start:end], most_characters, _within(kept, start, end)):
             if found and length + 1 + last - first <= most_characters:
-                found[-1].append((start + first, start + last))
+                found.append((start + first, start + last))
                 length += 1 + last - first
-            else:
-                found.append([(start + first, start + last)])
-                length = last - first
-    return found
+                continue
+            if found:
+                yield found
+            found = [(start + first, start + last)]
+            length = last - first
+    if found:
+        yield found
 
 
 def complete(text: str, languages: Sequence[str] = (), kept: Ranges = ()) -> list[str]:

@@ -9,6 +9,7 @@ lexicon.py     `Lexicon`: words that are said otherwise than they are written
 ssml/          `parse_ssml`: text with pauses and words that are said otherwise
 paragraphs.py  plain text with pauses where blank lines are
 rules.py       what a rule is, and which of two rules has its way
+steps.py       work that is done a bit at a time
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
 printable.py   which characters a line of words may hold
@@ -18,7 +19,7 @@ chinese/       rules for Chinese, before the grammars of wetext
 """
 
 from gateway.text.lexicon import NO_LEXICON, Lexicon
-from gateway.text.normaliser import LANGUAGES, normalise
+from gateway.text.normaliser import LANGUAGES, normalise, normalising
 from gateway.text.spoken import Spoken
 
-__all__ = ["LANGUAGES", "NO_LEXICON", "Lexicon", "Spoken", "normalise"]
+__all__ = ["LANGUAGES", "NO_LEXICON", "Lexicon", "Spoken", "normalise", "normalising"]

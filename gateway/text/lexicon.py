@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,7 +121,16 @@ class Lexicon:
 
     def used_in(self, text: str) -> dict[str, str]:
         """The words of the text that are respelt. Together they are a lexicon that does the same to it."""
-        return {text[edit.start : edit.end].translate(_SAME): edit.spoken for edit in self._edits(text)}
+        found: dict[str, str] = {}
+        deque(self.find_used(text, found), maxlen=0)
+        return found
+
+    def find_used(self, text: str, found: dict[str, str]) -> Iterator[object]:
+        """The same into `found`, in small steps."""
+        for edit in self._scan(text):
+            if edit is not None:
+                found[text[edit.start : edit.end].translate(_SAME)] = edit.spoken
+            yield edit
 
     def _with(self, fixed: Sequence[Edit], text: str) -> list[Edit]:
         if not fixed:
@@ -146,6 +156,10 @@ class Lexicon:
         return found
 
     def _edits(self, text: str) -> Iterator[Edit]:
+        return (edit for edit in self._scan(text) if edit is not None)
+
+    def _scan(self, text: str) -> Iterator[Edit | None]:
+        """Each place where an entry may stand, and what it says there."""
         if not self.tables:
             return
         plain, end, lengths = text.translate(_SAME), 0, self._lengths
@@ -154,7 +168,7 @@ class Lexicon:
                 edit = self._at(plain, at, found)
                 if edit is not None:
                     end = edit.end
-                    yield edit
+                yield edit
 
     @cached_property
     def _lengths(self) -> dict[str, list[int]]:

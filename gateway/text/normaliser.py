@@ -14,6 +14,7 @@ from gateway.text.lexicon import NO_LEXICON, Lexicon
 from gateway.text.marks import MARKS, RAISED
 from gateway.text.rules import apply
 from gateway.text.spoken import Edit, Spoken, is_ideogram, ranges_within
+from gateway.text.steps import Steps, finished
 from models.sentences import has_words
 
 logger = structlog.get_logger(__name__)
@@ -47,24 +48,31 @@ def normalise(
     lexicon: what it says of a word is said first, and nothing changes it afterwards; so is what `fixed` says
     of places in the text. spell: give the names of letters that are spelt in English, "eff bee eye".
     """
+    return finished(normalising(text, language, lexicon, fixed, spell))
+
+
+def normalising(
+    text: str, language: str | None, lexicon: Lexicon, fixed: Sequence[Edit], spell: bool
+) -> Steps[Spoken]:
+    """The same in small steps."""
     respelt, kept = lexicon.respell(text, fixed)
     if language is not None and language.split("-")[0].lower() not in LANGUAGES:
         return respelt
     marked = Spoken.of(respelt.text)
     unmarked = marked.edited(apply(MARKS, marked.text, kept))
     kept = [(start, end) for start, end in (unmarked.spoken_range(*place) for place in kept) if start < end]
-    sentences = (
-        _sentence(match[0], language, ranges_within(kept, *match.span()), spell)
-        for match in _SENTENCE.finditer(unmarked.text)
-    )
+    sentences = []
+    for match in _SENTENCE.finditer(unmarked.text):
+        within = ranges_within(kept, *match.span())
+        sentences.append((yield from _sentence(match[0], language, within, spell)))
     spoken = unmarked.then(Spoken.joined(sentences))
     return respelt.then(spoken) if has_words(spoken.text) else respelt
 
 
-def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Spoken:
+def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Steps[Spoken]:
     """As it is written where a rule fails, so that it is spoken all the same."""
     try:
-        return _in_words(sentence, language, kept, spell)
+        return (yield from _in_words(sentence, language, kept, spell))
     except Exception as error:
         # its message and its trace may hold what somebody has said
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -73,13 +81,14 @@ def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], 
         return Spoken.of(sentence)
 
 
-def _in_words(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Spoken:
+def _in_words(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Steps[Spoken]:
+    yield
     said = Spoken.of(sentence)
     if _OTHER_SCRIPT.search(sentence):
         return said
     telling = _TELLING.search(sentence) is not None
     if (telling or spell) and _is_chinese(sentence, language):
-        return chinese.normalise(sentence, kept) if telling else said
+        return (yield from chinese.normalising(sentence, kept)) if telling else said
     if telling:
         said = said.edited(apply(english.RULES, sentence, kept))
     return said.then(_spelt(said, kept)) if spell else said

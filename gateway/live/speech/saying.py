@@ -87,7 +87,7 @@ class Saying:
         if clip is self.clip and self._times is not None:
             self._times.speaking()
         if clip is self.clip and not clip.reading.as_written:
-            self._session.timeline.say(clip.reading.read(clip.request.text))
+            self._session.timeline.say(clip.said)
 
     async def drained(self, last: bool = False) -> None:
         """Returns when all that came is handed out. `last`: nothing comes after it."""

@@ -63,6 +63,7 @@ class LiveSpeaker:
         """A sentence, which is the session's so many-th."""
         request = self._speaker.fill_in(self._start.request(text))
         clip = Clip(request, self.seed, self._gateway.settings.max_audio_seconds, number=number)
+        clip.tells_words = True
         clip.say_with(self.lexicon)
         return clip
 

@@ -2,6 +2,7 @@
 
 clip.py          its text in parts, its pauses, and what was generated of it
 parts.py         its text, cut into parts, in words where the model needs them
+slices.py        all long texts are read in turns
 start.py         what a worker is told to generate of it
 conditioning.py  with which voice, on the wire
 sample.py        whose voice its further parts have, where the model makes one up

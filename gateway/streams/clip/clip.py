@@ -10,16 +10,16 @@ more memory than a sentence.
 
 from __future__ import annotations
 
-import asyncio
-
 from gateway.requests import TtsRequest
 from gateway.streams.clip.conditioning import Conditioning
 from gateway.streams.clip.parts import Part, Reading
 from gateway.streams.clip.progress import Place, Progress, Silence
 from gateway.streams.clip.sample import VoiceSample, better_sample
-from gateway.text import Lexicon
+from gateway.streams.clip.slices import in_slices
+from gateway.text import Lexicon, Spoken
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
+from gateway.text.steps import Steps
 from gateway.timing.words import locate
 from worker.protocol import WATCHED, ModelDescription
 
@@ -27,7 +27,7 @@ _ENGLISH = "en"
 _CUT_PAUSE_SECONDS = 0.2
 """Of silence between what was heard of a part and the part again."""
 _SHORT_CHARACTERS = 500
-"""A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
+"""A longer text is cut in a thread, and so is any that is put into words: a figure may take milliseconds."""
 
 
 class Clip:
@@ -80,6 +80,9 @@ class Clip:
         """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
         self._parts: list[Part] | None = None
         self._places: list[tuple[int, int]] | None = None
+        self.tells_words = False
+        """Whether somebody asks for `said`."""
+        self._said: Spoken | None = None
 
     def adopt(self, request: TtsRequest) -> TtsRequest:
         """The request with its voice's parameters, unless the clip was begun; the one that is in force."""
@@ -88,18 +91,18 @@ class Clip:
             self.seed = self.seed if request.seed is None else request.seed
         return self.request
 
-    def say_with(self, lexicon: Lexicon) -> None:
+    async def find_words(self, lexicon: Lexicon) -> None:
         """Have its words said as `lexicon` says, unless the clip was begun."""
         if self.model is None:
-            self.respelt = lexicon.used_in(self.request.text)
-            self._parts = self._places = None
+            found: dict[str, str] = {}
+            if lexicon:
+                await in_slices(lexicon.find_used(self.request.text, found))
+            self.respelt, self._parts, self._places = found, None, None
 
-    async def find_words(self, lexicon: Lexicon) -> None:
-        """`say_with`, without holding up the event loop."""
-        if lexicon and len(self.request.text) > _SHORT_CHARACTERS:
-            await asyncio.to_thread(self.say_with, lexicon)
-        else:
-            self.say_with(lexicon)
+    def say_with(self, lexicon: Lexicon) -> None:
+        """The same at once, for the text of a breath."""
+        if self.model is None:
+            self.respelt, self._parts, self._places = lexicon.used_in(self.request.text), None, None
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""
@@ -116,16 +119,39 @@ class Clip:
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
         reading = self.reading
-        if len(self.request.text) > _SHORT_CHARACTERS or (reading and not reading.is_quick):
-            await asyncio.to_thread(lambda: self.places)
+        if reading is None or self._parts is not None:
+            return
+        if reading.as_written and reading.is_quick and len(self.request.text) <= _SHORT_CHARACTERS:
+            return
+        await in_slices(self._read(reading))
+
+    def _read(self, reading: Reading) -> Steps[None]:
+        """Cut the text in small steps."""
+        parts: list[Part] = []
+        for part in reading.each_part(self._document):
+            if part is not None:
+                parts.append(part)
+            yield
+        self._places = locate(self.request.text, [part.written for part in parts])
+        if self.tells_words:
+            self._said = yield from reading.steps(self.request.text)
+        self._parts = parts
+
+    @property
+    def said(self) -> Spoken:
+        """All of its text as it is spoken."""
+        return self._said or self.reading.read(self.request.text)
+
+    @property
+    def _document(self) -> Script:
+        return self.script or Script(paragraphs(self.request.text, self.request.paragraph_pause))
 
     def _cut(self) -> list[Part]:
         if self._parts is None:
             reading = self.reading
             if reading is None:
                 return [Part(self.request.text, self.request.text)]
-            plain = paragraphs(self.request.text, self.request.paragraph_pause)
-            self._parts = reading.cut_script(self.script or Script(plain))
+            self._parts = reading.cut_script(self._document)
         return self._parts
 
     @property

@@ -6,15 +6,17 @@ then respelt, and put into words where that is wanted. A part whose words are to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal
 
-from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, normalise
+from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, normalising
 from gateway.text.language import is_loaded, told_language
 from gateway.text.spoken import Edit
 from gateway.text.ssml import Passage, Script
-from models.sentences import cut, part_ranges
+from gateway.text.steps import Steps, finished
+from models.sentences import cut, each_part_ranges
 from worker.protocol import ModelDescription
 
 Normalize = Literal["auto", "on", "off"]
@@ -98,55 +100,72 @@ class Reading:
 
     def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
+        return finished(self.steps(text, fixed))
+
+    def steps(self, text: str, fixed: Sequence[Edit] = ()) -> Steps[Spoken]:
+        """The same in small steps."""
         spell = WORDS_ONLY in self.model.features
         if spell:
             fixed = [replace(edit, spoken=edit.named or edit.spoken) for edit in fixed]
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
-        return normalise(text, self.language_of(text), self.lexicon, fixed, spell)
+        return (yield from normalising(text, self.language_of(text), self.lexicon, fixed, spell))
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""
-        return self._cut(Passage(text))
+        return [part for part in self._cut(Passage(text)) if part is not None]
 
     def cut_script(self, script: Script) -> list[Part]:
         """The same of a document with pauses, each of which parts it."""
+        return [part for part in self.each_part(script) if part is not None]
+
+    def each_part(self, script: Script) -> Iterator[Part | None]:
+        """The same, each as it is found; None while nothing is."""
         reading = self if self.language is not None else replace(self, language=script.language)
         if reading.tells_language:
             reading = replace(reading, around=reading.language_of(script.text))
-        found: list[Part] = []
         for passage in script.passages:
-            first, *others = (replace(part, rate=passage.rate) for part in reading._cut(passage))
-            found += (replace(first, pause=passage.pause), *others)
-        return found
+            pause = passage.pause
+            for part in reading._cut(passage):
+                if part is None:
+                    yield None
+                    continue
+                yield replace(part, rate=passage.rate, pause=pause)
+                pause = 0.0
 
-    def _cut(self, passage: Passage) -> list[Part]:
+    def _cut(self, passage: Passage) -> Iterator[Part | None]:
         limit = self.model.part_characters or self.model.max_text_characters
-        pieces = self._pieces(passage, limit) or [passage]
-        if self.as_written and not passage.fixed:
-            return [Part(each.text, each.text, language=self._told(each.text)) for each in pieces]
-        return [part for piece in pieces for part in self._parts(piece, limit)]
+        pieces = self._pieces(passage, limit)
+        is_plain = self.as_written and not passage.fixed
+        for piece in chain([next(pieces, passage)], pieces):
+            if is_plain:
+                yield Part(piece.text, piece.text, language=self._told(piece.text))
+            else:
+                yield from self._parts(piece, limit)
 
-    def _pieces(self, passage: Passage, limit: int | None) -> list[Passage]:
+    def _pieces(self, passage: Passage, limit: int | None) -> Iterator[Passage]:
         kept = self.lexicon.ranges(passage.text, passage.fixed)
-        groups = part_ranges(passage.text, limit, self._languages(passage.text), kept)
-        return [_piece(passage, group) for group in groups]
+        groups = each_part_ranges(passage.text, limit, self._languages(passage.text), kept)
+        return (_piece(passage, group) for group in groups)
 
     def _languages(self, text: str) -> list[str]:
         """The first decides what is an abbreviation."""
         language = self._told(text)
         return [*([language.partition("-")[0].lower()] if language else ()), *self.model.languages]
 
-    def _parts(self, piece: Passage, limit: int) -> list[Part]:
+    def _parts(self, piece: Passage, limit: int) -> Iterator[Part | None]:
         language = self._told(piece.text)
-        spoken = replace(self, language=language).read(piece.text, piece.fixed)
+        spoken = yield from replace(self, language=language).steps(piece.text, piece.fixed)
         if len(spoken.text) <= limit:
-            return [Part(piece.text, spoken.text, language=language, said=spoken)]
+            yield Part(piece.text, spoken.text, language=language, said=spoken)
+            return
         shorter = len(piece.text) * limit // len(spoken.text)
-        smaller = [] if shorter < min(_SHORTEST_PART, len(piece.text)) else self._pieces(piece, shorter)
+        smaller = [] if shorter < min(_SHORTEST_PART, len(piece.text)) else list(self._pieces(piece, shorter))
         if len(smaller) < 2:
-            return [replace(part, language=language) for part in _cut_words(spoken, limit)]
-        return [part for each in smaller for part in self._parts(each, limit)]
+            yield from (replace(part, language=language) for part in _cut_words(spoken, limit))
+            return
+        for each in smaller:
+            yield from self._parts(each, limit)
 
 
 def _piece(passage: Passage, ranges: Sequence[tuple[int, int]]) -> Passage:

@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from gateway.text.chinese.grammar import by_grammar
 from gateway.text.chinese.rules import RULES
 from gateway.text.rules import apply
-from gateway.text.spoken import Spoken
+from gateway.text.spoken import Edit, Spoken
+from gateway.text.steps import Steps
 
-__all__ = ["normalise"]
+__all__ = ["normalising"]
 
 
-def normalise(sentence: str, kept: Sequence[tuple[int, int]] = ()) -> Spoken:
+def normalising(sentence: str, kept: Sequence[tuple[int, int]] = ()) -> Steps[Spoken]:
     """A Chinese sentence as it is spoken; nothing changes the ranges that are `kept`."""
     first = Spoken.of(sentence).edited(apply(RULES, sentence, kept))
-    return first.edited(by_grammar(first.text, [first.spoken_range(*place) for place in kept]))
+    edits: list[Edit] = []
+    for found in by_grammar(first.text, [first.spoken_range(*place) for place in kept]):
+        edits += found
+        yield
+    return first.edited(edits)

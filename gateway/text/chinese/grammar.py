@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
@@ -37,17 +37,14 @@ _MOST_PAIRS = 4000
 _CLAUSE = re.compile(r"[^，,。；;！!？?：:\n、]+(?:,(?=\d)[^，,。；;！!？?：:\n、]+)*")
 
 
-def by_grammar(text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
-    """Every clause with a figure in it, as the grammars say it; ranges that are `kept` end a clause."""
-    found: list[Edit] = []
+def by_grammar(text: str, kept: Sequence[tuple[int, int]] = ()) -> Iterator[list[Edit]]:
+    """Of each clause with a figure in it, as the grammars say it; ranges that are `kept` end a clause."""
     edges = [0, *(edge for place in kept for edge in place), len(text)]
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         for match in _CLAUSE.finditer(text, start, end):
             if re.search(r"\d", match[0]):
-                found += (
-                    Edit(match.start() + e.start, match.start() + e.end, e.spoken) for e in _clause(match[0])
-                )
-    return found
+                at = match.start()
+                yield [Edit(at + each.start, at + each.end, each.spoken) for each in _clause(match[0])]
 
 
 def _clause(clause: str) -> list[Edit]:
