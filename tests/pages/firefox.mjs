@@ -94,6 +94,27 @@ const PATHS = {
     await until(page, () => document.querySelectorAll(".word.heard").length === 5);
   },
 
+  /** An answer of a text model, which a script of the page stands in for, is read, and is there after a reload. */
+  async chat(page) {
+    await page.evaluateOnNewDocument(() => {
+      const ask = globalThis.fetch;
+      const said = (content) => `data: ${JSON.stringify({ model: "m", choices: [{ delta: { content } }] })}\n\n`;
+      const counted = 'data: {"model": "m", "choices": [], "usage": {"completion_tokens": 2}}\n\ndata: [DONE]\n\n';
+      globalThis.fetch = async (address, options) => {
+        if (String(address).endsWith("/v1/chat/completions")) return new Response(said("The old ship") + said(" came home.") + counted);
+        const response = await ask(address, options);
+        if (!String(address).endsWith("/api/config")) return response;
+        return Response.json({ ...(await response.json()), text_models: ["m"] });
+      };
+    });
+    await open(page, "/chat");
+    await page.type("#text", "What did you see?");
+    await page.keyboard.press("Enter");
+    await text(page, ".turn[data-state=complete] .answer", "The old ship came home.");
+    await page.reload();
+    await text(page, ".answer", "The old ship came home.");
+  },
+
   /** A recording is examined, saved with consent, and spoken with. */
   async voices(page) {
     await open(page, "/");

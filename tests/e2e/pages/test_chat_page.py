@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -17,19 +19,28 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One slot for text, which an answer has until it is stopped: this model never ends."""
     model = telling_model(tmp_path_factory.mktemp("models") / "teller")
-    with (
-        worker(model=str(model), slots=1) as text,
-        worker(step_ms=5) as speech,
-        gateway([text.url, speech.url]) as edge,
-    ):
+    with worker(model=str(model), slots=1) as text:
+        yield text
+
+
+@pytest.fixture(scope="module")
+def fleet(writer: Server) -> Iterator[Server]:
+    with speaking(writer, step_ms=5) as edge:
+        yield edge
+
+
+@contextlib.contextmanager
+def speaking(writer: Server, step_ms: float) -> Iterator[Server]:
+    """A gateway whose text is spoken so fast."""
+    with worker(step_ms=step_ms) as speech, gateway([writer.url, speech.url]) as edge:
         eventually(lambda: _both(edge.get_json("/api/config")))
         yield edge
 
 
-def _both(config: dict) -> bool:
+def _both(config: dict[str, Any]) -> bool:
     return bool(config["text_models"]) and bool(config["models"])
 
 
@@ -176,6 +187,16 @@ class TestSpeaking:
         again.click()
         expect(again.locator("use")).to_have_attribute("href", re.compile("stop"))
         expect(page.locator("#read")).to_be_empty()
+
+    def test_speech_that_comes_too_slowly_is_said_to_have_gaps(self, page: Page, writer: Server) -> None:
+        with speaking(writer, step_ms=500) as edge:
+            open_chat(page, edge)
+            page.check("#aloud")
+            expect(page.locator("input[name=voice]:checked")).to_be_attached()
+            send(page, "What did you see?")
+            expect(page.locator("#status")).to_contain_text("more slowly than it is heard")
+            page.click("#send")
+            expect(page.locator("#status")).to_be_empty()
 
     def test_a_stop_is_silence(self, page: Page, fleet: Server) -> None:
         open_chat(page, fleet)

@@ -24,7 +24,7 @@ pytestmark = [
         reason="Firefox or PulseAudio is not installed (Debian: firefox-esr, pulseaudio)",
     ),
 ]
-PATHS = ("studio", "live", "voices", "book", "sessions", "admin", "docs")
+PATHS = ("studio", "live", "chat", "voices", "book", "sessions", "admin", "docs")
 
 
 @pytest.fixture(scope="module")

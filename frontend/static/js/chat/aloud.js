@@ -1,7 +1,7 @@
 /**
  * Answers that are heard: whether they are, whose voice they have, and the sound of the one that comes.
  *
- * Events: "change" (of what was chosen), "sound" (it begins, or is over), "failed" (detail: {code, message}).
+ * Events: "change" (of what was chosen), "sound" (it begins, has gaps, or is over), "failed" (detail: {code, message}).
  */
 import { h, icon } from "../shared/page/dom.js";
 import { fleet } from "../shared/service/fleet.js";
@@ -68,6 +68,11 @@ export class Aloud extends EventTarget {
     return { aloud: this.#elements.switch.checked, voice: this.#loaded ? this.#voices.value : this.#saved };
   }
 
+  /** Whether it comes more slowly than it is heard. */
+  get slow() {
+    return this.#sounding && this.#hearing.slow;
+  }
+
   /** Whether something is heard, or about to be. */
   get sounding() {
     return this.#sounding;
@@ -96,7 +101,9 @@ export class Aloud extends EventTarget {
       this.#hearing.begin(RATE).catch((error) => this.#failed(error));
       this.#sound(true);
     }
+    const { slow } = this;
     this.#next = this.#hearing.receive(pcm, this.#next);
+    if (slow !== this.slow) this.dispatchEvent(new Event("sound"));
   }
 
   /** All of an answer has come. @param {object} turn */

@@ -177,7 +177,8 @@ class Chat {
     if (state !== "asking") this.#queue.hide({ turn: state === "writing" });
     this.#composer.set(this.#served, busy);
     byId("turns").setAttribute("aria-busy", String(this.#talk.busy));
-    setMessage(byId("status"), `chat.state.${state === "idle" && this.#aloud.sounding ? "speaking" : state}`);
+    const heard = this.#aloud.slow ? "slow" : "speaking";
+    setMessage(byId("status"), `chat.state.${this.#aloud.sounding && (state === "idle" || heard === "slow") ? heard : state}`);
     byId("chat").dataset.state = this.#talk.busy ? state : this.#aloud.sounding ? "speaking" : "idle";
     if (!busy) this.#showTurns(); // with what can be done now
   }

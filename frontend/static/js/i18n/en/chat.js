@@ -40,6 +40,7 @@ export default {
   "chat.state.asking": "Asking",
   "chat.state.writing": "Writing",
   "chat.state.speaking": "Speaking",
+  "chat.state.slow": "Speech comes more slowly than it is heard, so there are gaps. At the end it can be heard again without them.",
 
   "chat.how": "How it answers",
   "chat.system": "Told beforehand",
