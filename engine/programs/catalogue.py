@@ -1,7 +1,10 @@
 """Which program serves a batch: the smallest that has room.
 
-decodes = Sizes({1: a, 2: b, 4: c})
-decodes.smallest(3)                          # c
+rows = Sizes({1: a, 2: b, 4: c})
+rows.smallest(3)                             # c
+decodes = Decodes()
+decodes.add(4, 1024, a)                      # rows, positions
+decodes.smallest(3, longest_context=700)     # a
 chunks = Rooms([((1, 64), d), ((4, 256), e)])
 chunks.pack([60, 100, 100, 70])              # [(e, 2), (e, 2)]
 """
@@ -9,12 +12,29 @@ chunks.pack([60, 100, 100, 70])              # [(e, 2), (e, 2)]
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
+
+from engine.attention import StepShape
 
 Program = TypeVar("Program")
 Room = tuple[int, int]
 """Chunks of prompts, and their positions in all."""
+SHORT_CONTEXT = 1024
+"""Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
+SHORT_CONTEXT_ROWS = 8
+"""Decodes up to which they have; more fill a device without as many splits as that."""
+
+
+def decode_shapes(sizes: Sequence[int], longest_context: int) -> list[StepShape]:
+    """Of programs for decodes of so many rows."""
+    short = [SHORT_CONTEXT] if longest_context > SHORT_CONTEXT else []
+    return [
+        StepShape(rows, max_context=context)
+        for context in (*short, longest_context)
+        for rows in sizes
+        if context == longest_context or rows <= SHORT_CONTEXT_ROWS
+    ]
 
 
 class Sizes(Generic[Program]):
@@ -33,6 +53,27 @@ class Sizes(Generic[Program]):
         """The smallest with room for `size` rows; None where none has it."""
         place = bisect.bisect_left(self._programs, size, key=lambda entry: entry[0])
         return self._programs[place][1] if place < len(self._programs) else None
+
+
+class Decodes(Generic[Program]):
+    """Programs for decodes, by their rows and the longest context that they have room for."""
+
+    def __init__(self) -> None:
+        self._by_context: dict[int, Sizes[Program]] = {}
+
+    def add(self, rows: int, context: int, program: Program) -> None:
+        self._by_context.setdefault(context, Sizes()).add(rows, program)
+        self._by_context = dict(sorted(self._by_context.items()))
+
+    def __iter__(self) -> Iterator[Program]:
+        return (program for programs in self._by_context.values() for program in programs)
+
+    def smallest(self, rows: int, longest_context: int) -> Program | None:
+        """The smallest with room for so many rows; None where none has it."""
+        for context, programs in self._by_context.items():
+            if longest_context <= context and (program := programs.smallest(rows)):
+                return program
+        return None
 
 
 class Rooms(Generic[Program]):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from engine.attention.selection import BACKENDS
+from engine.programs import catalogue
 from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.programs import step_programs
 from models.voxcpm.vae.audio_vae import AudioVAE
 from models.voxcpm.vae.streaming_layers import WindowState
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
@@ -69,7 +69,7 @@ def programs(
     make_engine: Callable[..., VoxCPMEngine], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., VoxCPMEngine]:
     """Engines that run programs, few and small ones."""
-    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setattr(catalogue, "SHORT_CONTEXT", 48)
     monkeypatch.setitem(BACKENDS, "triton", StaticBackend)
 
     def make(**options: Any) -> VoxCPMEngine:

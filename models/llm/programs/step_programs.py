@@ -16,7 +16,7 @@ from engine.attention import AttentionBackend, StepShape
 from engine.device.cuda_graphs import Compute, GraphRecorder, batch_sizes
 from engine.kv_cache.pool import KVPool
 from engine.parallel.group import Group
-from engine.programs.catalogue import Rooms, Sizes
+from engine.programs.catalogue import Decodes, Rooms, Sizes, decode_shapes
 from models.llm.families import TextModel
 from models.llm.programs.language_program import LanguageProgram
 from models.llm.programs.sampling_program import Kind, SamplingProgram, readback
@@ -28,10 +28,6 @@ Lead = Callable[[int, Program, Compute], Compute]
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""
 
-SHORT_CONTEXT = 1024
-"""Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
-SHORT_CONTEXT_ROWS = 8
-"""Decodes up to which they have; more fill a device without as many splits as that."""
 CHUNKS = ((1, 32), (1, 64), (1, 128), (1, 256), (4, 512), (16, 1024), (16, 2048))
 """Chunks and positions in all."""
 
@@ -49,19 +45,9 @@ class TextPlan:
     def sizes(self) -> list[int]:
         return batch_sizes(self.max_rows)
 
-    @property
-    def contexts(self) -> list[int]:
-        """Lengths of the longest context that programs have room for, rising."""
-        return [limit for limit in (SHORT_CONTEXT,) if limit < self.max_context] + [self.max_context]
-
     def language_shapes(self) -> list[StepShape]:
         """All of them, the largest first."""
-        shapes = [
-            StepShape(count, max_context=context)
-            for context in self.contexts
-            for count in self.sizes
-            if context == self.max_context or count <= SHORT_CONTEXT_ROWS
-        ]
+        shapes = decode_shapes(self.sizes, self.max_context)
         rooms = {(min(chunks, self.max_rows), tokens) for chunks, tokens in self.chunks}
         shapes += [StepShape(0, chunks, tokens, self.max_context) for chunks, tokens in sorted(rooms)]
         return sorted(shapes, key=lambda shape: -shape.num_tokens)
@@ -92,8 +78,7 @@ class StepPrograms:
         device, config = tables.tokens.device, model.config
         self.all: list[Program] = []
         self.hidden = torch.zeros(plan.max_rows, config.hidden_size, dtype=dtype, device=device)
-        self._decodes: dict[int, Sizes[LanguageProgram]] = {context: Sizes() for context in plan.contexts}
-        """By the longest context that they have room for, rising."""
+        self._decodes: Decodes[LanguageProgram] = Decodes()
         self.chunks: Rooms[LanguageProgram] = Rooms()
         self._samplers: dict[Kind, Sizes[SamplingProgram]] = {kind: Sizes() for kind in Kind}
         shapes = plan.language_shapes()
@@ -104,7 +89,7 @@ class StepPrograms:
             if shape.num_chunks:
                 self.chunks.add((shape.num_chunks, shape.num_chunk_tokens), language)
             else:
-                self._decodes[shape.max_context].add(shape.num_decodes, language)
+                self._decodes.add(shape.num_decodes, shape.max_context, language)
             report((done := done + 1) / count)
         for kind in reversed(Kind):
             outputs = readback(plan.max_rows, kind, config.vocab_size, device)
@@ -120,10 +105,7 @@ class StepPrograms:
 
     def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
         """The smallest program with room for so many decodes."""
-        for context, programs in self._decodes.items():
-            if longest_context <= context and (program := programs.smallest(count)):
-                return program
-        return None
+        return self._decodes.smallest(count, longest_context)
 
     def for_tokens(self, count: int, kind: Kind) -> SamplingProgram:
         """The smallest program that draws so many tokens."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from engine.attention import StepShape
 from engine.device.cuda_graphs import GraphRecorder, batch_sizes
 from engine.errors import EngineError
-from engine.programs.catalogue import Rooms, Sizes
+from engine.programs.catalogue import Decodes, Rooms, Sizes, decode_shapes
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
 from models.voxcpm.programs.patch_program import PatchProgram
 from models.voxcpm.programs.program import Along, StepProgram
@@ -35,10 +35,6 @@ Lead = Callable[[int], Along]
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""
 
-SHORT_CONTEXT = 1024
-"""Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
-SHORT_CONTEXT_ROWS = 8
-"""Decodes up to which they have; more fill a device without as many splits as that."""
 TEXT_CHUNKS = (
     (1, 32), (1, 64), (1, 128), (1, 256), (4, 128), (16, 512), (16, 2048), (64, 1024), (64, 2048), (64, 4096)
 )  # fmt: skip
@@ -66,19 +62,9 @@ class ProgramPlan:
         rooms = {name: tuple(map(tuple, fields[name])) for name in ("text_chunks", "audio_chunks")}
         return cls(**{**fields, **rooms})
 
-    @property
-    def contexts(self) -> list[int]:
-        """Lengths of the longest context that programs have room for, rising."""
-        return [limit for limit in (SHORT_CONTEXT,) if limit < self.max_context] + [self.max_context]
-
     def language_shapes(self) -> list[LanguageShape]:
         """All of them, the largest first."""
-        shapes = [
-            LanguageShape(StepShape(count, max_context=context))
-            for context in self.contexts
-            for count in self._decode_sizes
-            if context == self.max_context or count <= SHORT_CONTEXT_ROWS
-        ]
+        shapes = [LanguageShape(shape) for shape in decode_shapes(self._decode_sizes, self.max_context)]
         for rooms, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
             for chunks, tokens in sorted({(min(chunks, self.max_rows), tokens) for chunks, tokens in rooms}):
                 shapes.append(LanguageShape(StepShape(0, chunks, tokens, self.max_context), has_audio))
@@ -118,12 +104,9 @@ class StepPrograms:
         """Programs with adapters, by those of the same shape without."""
         self._adapters: Generation | None = None
         """The slots that they read."""
-        self._decodes: dict[int, Sizes[LanguageProgram]] = {}
-        """By the longest context that they have room for, rising."""
+        self._decodes: Decodes[LanguageProgram] = Decodes()
         self._chunks: dict[bool, Rooms[LanguageProgram]] = {False: Rooms(), True: Rooms()}
         self._patches: dict[bool, Sizes[PatchProgram]] = {False: Sizes(), True: Sizes()}
-        for context in plan.contexts:
-            self._decodes[context] = Sizes()
         languages, patches = plan.language_shapes(), plan.patch_shapes()
         count = len(languages) + len(patches)
         for shape in languages:
@@ -143,17 +126,14 @@ class StepPrograms:
     def _keep(self, program: LanguageProgram) -> None:
         attention = program.shape.attention
         if attention.num_decodes:
-            self._decodes[attention.max_context].add(attention.num_decodes, program)
+            self._decodes.add(attention.num_decodes, attention.max_context, program)
         else:
             room = attention.num_chunks, attention.num_chunk_tokens
             self._chunks[program.shape.chunk_audio].add(room, program)
 
     def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
         """The smallest program with room for so many decodes."""
-        for context, programs in self._decodes.items():
-            if longest_context <= context and (program := programs.smallest(count)):
-                return program
-        return None
+        return self._decodes.smallest(count, longest_context)
 
     def for_patches(self, count: int, begins: bool) -> PatchProgram:
         """The smallest program with room for the patches of so many decodes, or (`begins`) chunks.
@@ -178,8 +158,7 @@ class StepPrograms:
     def record_adapted(self, adapters: Generation) -> None:
         """All that `adapted` can be asked for, the largest first."""
         chunks = [program for rooms in self._chunks.values() for program in rooms]
-        decodes = [program for sizes in self._decodes.values() for program in sizes]
-        languages = sorted([*chunks, *decodes], key=lambda program: -program.shape.attention.num_tokens)
+        languages = sorted([*chunks, *self._decodes], key=lambda program: -program.shape.attention.num_tokens)
         patches = [program for sizes in self._patches.values() for program in sizes]
         for program in (*languages, *sorted(patches, key=lambda program: -program.shape.rows)):
             self.adapted(program, adapters)

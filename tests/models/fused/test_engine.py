@@ -10,13 +10,13 @@ import pytest
 import torch
 from triton.runtime.interpreter import GridExecutor
 
+from engine.programs import catalogue
 from models.voxcpm import checkpoint as checkpoint_module
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.fused import vae_stages
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.fused.vae import FusedDecoder
-from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.vae import waveform_streams
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
@@ -33,7 +33,7 @@ OPTIONS = EngineOptions(
 @pytest.fixture
 def make_fused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], VoxCPMEngine]:
     monkeypatch.setattr(checkpoint_module, "pack_model", lambda model, _: fuse_model(model))
-    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setattr(catalogue, "SHORT_CONTEXT", 48)
     monkeypatch.setattr(vae_stages, "separable_tile", whole_tile)
     monkeypatch.setattr(
         waveform_streams, "streaming_decoder", lambda vae, slots: FusedDecoder(vae, slots, precision="ieee")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.shared.adapter_work import random_layers
+from engine.programs import catalogue
 from models.lora.adapter import Adapter
 from models.lora.files import write_adapter
 from models.voxcpm import checkpoint as checkpoint_module
@@ -21,7 +22,6 @@ from models.voxcpm import runner as runner_module
 from models.voxcpm.adapters import adaptable
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, read_config
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.programs import step_programs
 from models.voxcpm.vae.adapted_decoder import adaptable_convolutions
 from tests.models.conftest import request
 
@@ -80,7 +80,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fused]:
     from models.voxcpm.fused.model import fuse_model
 
     monkeypatch.setattr(checkpoint_module, "pack_model", lambda model, _: fuse_model(model))
-    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setattr(catalogue, "SHORT_CONTEXT", 48)
     made = []
 
     def make(**changes: Any) -> VoxCPMEngine:
