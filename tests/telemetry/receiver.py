@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.forks import PATIENCE_SECONDS, REPOSITORY
-from tests.worker.harness import wait_until
+from tests.worker.process import wait_until
 
 
 @dataclass

@@ -59,7 +59,7 @@ async def test_one_trace_from_the_client_through_gateway_and_worker(
         accept = {"Accept": "application/openmetrics-text", **gateway.admin}
         shown_metrics = (await http.get("/metrics", headers=accept)).text
     await all_free(gateway)
-    assert gateway.stop() == 0 and worker.terminate() == 0
+    assert gateway.terminate() == 0 and worker.terminate() == 0
     receiver.wait_for_span("speak", "voxfleet-worker")
     receiver.wait_for_span("encode", "voxfleet-gateway")
     ours = {span["name"]: span for span in receiver.spans() if span["traceId"] == as_base64(TRACE)}
@@ -98,7 +98,7 @@ async def test_a_clip_that_moves_is_kept_with_both_attempts(receiver: Receiver, 
         dying.kill()
         done = await stream.receive_type("done")
         assert done["migrations"] == 1
-    gateway.stop()
+    gateway.terminate()
     for worker in workers:
         if worker is not dying:
             worker.terminate()
@@ -123,7 +123,7 @@ async def test_a_receiver_that_is_away_costs_nobody_anything(start: StartFleet) 
     async with gateway.http() as http:
         answers = await asyncio.gather(*(http.post("/tts", json={"text": "Hello there."}) for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
-    assert gateway.stop() == 0 and worker.terminate() == 0
+    assert gateway.terminate() == 0 and worker.terminate() == 0
 
 
 class Choosy(BaseHTTPRequestHandler):
@@ -167,7 +167,7 @@ async def test_a_live_utterance_is_a_trace_of_its_own(receiver: Receiver, start:
         ):
             await live.socket.send(json.dumps(said))
         done = await live.receive_type("done")
-    gateway.stop()
+    gateway.terminate()
     receiver.wait_for_span("live utterance", "voxfleet-gateway")
     utterances = [span for span in receiver.spans() if span["name"] == "live utterance"]
     assert len(utterances) == done["utterances"]

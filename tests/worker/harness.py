@@ -6,9 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +16,7 @@ import websockets
 from models.speech import SpeechRequest
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
+from tests.worker.process import ListeningProcess, wait_until
 from worker.engines.synthetic import SyntheticEngine
 from worker.kinds.speech import to_pcm
 from worker.protocol import (
@@ -41,7 +39,7 @@ LONG = TEXT * 50
 """900 patches: still running when a test is done with it."""
 
 
-class WorkerProcess:
+class WorkerProcess(ListeningProcess):
     """A worker in a process of its own; `log` holds its lines so far. `anew`: which is no fork."""
 
     def __init__(
@@ -56,31 +54,9 @@ class WorkerProcess:
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path(), **(environment or {})}
         self.secret = variables.get("VOXFLEET_WORKER_SECRET")
-        self.log: list[str] = []
         start = forks.start_anew if anew else forks.start
-        self.process = start("tests.worker.run_worker", [engine, json.dumps(options)], variables)
-        self._reader = threading.Thread(target=self._read_log, daemon=True)
-        self._reader.start()
-
-    def _read_log(self) -> None:
-        with self.process.stderr:
-            for line in self.process.stderr:
-                self.log.append(line)
-
-    @property
-    def port(self) -> int:
-        """Waits for the line that says where the worker listens."""
-        return wait_until(self._find_port, lambda: "the worker did not start:\n" + "".join(self.log))
-
-    def _find_port(self) -> int | None:
-        if self.process.poll() is not None:
-            raise AssertionError(f"the worker ended with {self.process.returncode}:\n" + "".join(self.log))
-        lines = [json.loads(line) for line in self.log if '"listening"' in line]
-        return lines[0]["port"] if lines else None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        process = start("tests.worker.run_worker", [engine, json.dumps(options)], variables)
+        super().__init__("worker", process)
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return httpx.request(method, self.url + path, timeout=PATIENCE_SECONDS, **options)
@@ -126,41 +102,8 @@ class WorkerProcess:
             **options,
         )
 
-    def defects(self) -> list[str]:
-        """Log lines of exceptions that nobody handled; bytes that are no text are uvicorn's to log."""
-        return [
-            line
-            for line in self.log
-            if ("Traceback" in line or "never retrieved" in line) and "Invalid UTF-8" not in line
-        ]
-
-    def terminate(self, sig: signal.Signals = signal.SIGTERM) -> int:
-        """Sends the signal and waits for the exit status."""
-        self.process.send_signal(sig)
-        return self.wait()
-
-    def wait(self) -> int:
-        status = self.process.wait(PATIENCE_SECONDS)
-        self._reader.join(PATIENCE_SECONDS)
-        return status
-
-    def kill(self) -> None:
-        forks.end(self.process)
-        self._reader.join(PATIENCE_SECONDS)
-
 
 StartWorker = Callable[..., WorkerProcess]
-
-
-def wait_until(poll: Callable[[], Any], describe: Callable[[], str]) -> Any:
-    """The first result of `poll` that is not None; AssertionError after PATIENCE_SECONDS."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        result = poll()
-        if result is not None:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(describe())
 
 
 class Client:

@@ -26,7 +26,7 @@ from tests.gateway.adapters.uploads import (
 from tests.gateway.audio.files import speech, wav, wav_samples
 from tests.gateway.callers.owners import API_KEYS, KEYS, client, owner
 from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
-from tests.worker.harness import wait_until
+from tests.worker.process import wait_until
 from voxfleet.client import Client
 
 LIMIT = 1 << 20
@@ -60,7 +60,7 @@ def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
         }
         running, _ = start(1, gateway=settings, **WORKER)
         yield running
-        assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
+        assert not running.defects()
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     with started_fleets() as start:
         running, _ = start(1, step_ms=1, gateway=settings)
         yield running
-        assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
+        assert not running.defects()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
         settings = {"data_dir": tmp_path_factory.mktemp("data"), "aligner": "off"}
         gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
         yield gateway
-        assert "Traceback" not in "".join(gateway.log)
+        assert not gateway.defects()
 
 
 def check_words(told: dict[str, Any], text: str, seconds: float, begin: float = 0.0) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -19,14 +17,17 @@ from websockets.exceptions import ConnectionClosed
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
 from tests.gateway.callers.administration import ADMIN_TOKEN
-from tests.worker.harness import WorkerProcess, expected_clip, wait_until
+from tests.worker.harness import WorkerProcess, expected_clip
+from tests.worker.process import ListeningProcess, wait_until
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 LONG_TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom. " * 4
 
 
-class GatewayProcess:
+class GatewayProcess(ListeningProcess):
     """`voxfleet gateway` in a process of its own, on a free port. `settings` travel by environment."""
+
+    words_of_defects = (*ListeningProcess.words_of_defects, "without completing")
 
     def __init__(
         self, workers: list[WorkerProcess], *, max_queue: int | None = None, **settings: Any
@@ -42,30 +43,12 @@ class GatewayProcess:
         variables.setdefault("VOXFLEET_DATA_DIR", os.environ["VOXFLEET_DATA_DIR"])
         self.admin = {"X-Admin-Token": variables["VOXFLEET_ADMIN_TOKEN"]}
         """Headers of an administrator."""
-        self.log: list[str] = []
-        self.process = forks.start("voxfleet", arguments, variables)
-        self._reader = threading.Thread(target=self._read_log, daemon=True)
-        self._reader.start()
+        super().__init__("gateway", forks.start("voxfleet", arguments, variables))
         try:
-            self.port: int = wait_until(self._find_port, lambda: "no gateway:\n" + "".join(self.log))
+            self.port = self.wait_until_listening()
         except BaseException:
             self.kill()
             raise
-
-    def _read_log(self) -> None:
-        with self.process.stderr:
-            for line in self.process.stderr:
-                self.log.append(line)
-
-    def _find_port(self) -> int | None:
-        if self.process.poll() is not None:
-            raise AssertionError(f"the gateway ended with {self.process.returncode}:\n" + "".join(self.log))
-        lines = [json.loads(line) for line in self.log if '"listening"' in line]
-        return lines[0]["port"] if lines else None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     def wait_until_serving(self, workers: int) -> GatewayProcess:
         """Until so many workers are up."""
@@ -76,16 +59,6 @@ class GatewayProcess:
 
         wait_until(serving, lambda: f"{workers} workers are not up:\n" + "".join(self.log))
         return self
-
-    def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal; the exit status."""
-        self.process.send_signal(sig)
-        code = self.process.wait(PATIENCE_SECONDS)
-        self._reader.join(PATIENCE_SECONDS)
-        return code
-
-    def kill(self) -> None:
-        forks.end(self.process)
 
     def http(self, **options: Any) -> httpx.AsyncClient:
         """A client; an administrator's unless it brings headers of its own."""

@@ -28,7 +28,7 @@ from tests.gateway.training.conftest import (
     told,
     write_recordings,
 )
-from tests.worker.harness import wait_until
+from tests.worker.process import wait_until
 from voxfleet.client import Client
 
 
@@ -75,7 +75,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     with started_fleets() as start:
         stage = Stage(start, tmp_path)
         yield stage
-        assert not [line for line in stage.gateway.log if "Traceback" in line or "unhandled" in line]
+        assert not stage.gateway.defects()
 
 
 def until(http: httpx.Client, training: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

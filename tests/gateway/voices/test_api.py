@@ -20,7 +20,7 @@ from gateway.voices.recordings.decoding import Recording
 from tests.gateway.audio.files import RATE, encoded, noisy_speech, speech, wav
 from tests.gateway.callers.owners import API_KEYS, KEYS, client, owner
 from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
-from tests.worker.harness import wait_until
+from tests.worker.process import wait_until
 
 ADMIN = "the token of the admin"
 AUDIO = encoded("webm", speech(6.0))
@@ -44,7 +44,7 @@ def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
         }
         running, _ = start(1, step_ms=1, gateway=settings)
         yield running
-        assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
+        assert not running.defects()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
         settings = {"api_keys": API_KEYS, "data_dir": tmp_path_factory.mktemp("data")}
         running, _ = start(1, step_ms=1, gateway=settings)
         yield running
-        assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
+        assert not running.defects()
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ async def test_a_voice_outlives_a_restart_of_its_gateway(start: StartFleet, tmp_
     gateway, workers = start(1, step_ms=2, gateway={"data_dir": tmp_path})
     voice = await create(gateway)
     expected = await whole(gateway, voice, "Hello.")
-    assert gateway.stop() == 0
+    assert gateway.terminate() == 0
     again = start.gateway(workers, data_dir=tmp_path).wait_until_serving(1)
     assert await whole(again, voice, "Hello.") == expected
 

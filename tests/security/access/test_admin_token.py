@@ -41,7 +41,7 @@ def test_a_gateway_makes_a_token_and_loopback_alone_opens_nothing(start: StartFl
         check_error(httpx.get(gateway.url + path), 401)
         check_error(httpx.get(gateway.url + path, headers={"X-Admin-Token": token[:-1] + "."}), 401)
         assert httpx.get(gateway.url + path, headers={"X-Admin-Token": token}).status_code == 200
-    gateway.stop()
+    gateway.terminate()
     assert token not in "".join(gateway.log)
     again = start.gateway(NOWHERE, data_dir=tmp_path, admin_token="")
     assert token_of(tmp_path) == token

@@ -78,7 +78,7 @@ def test_a_key_that_was_used_is_in_no_file_and_no_log(start: StartFleet, tmp_pat
         assert KEY not in metrics
 
     asyncio.run(use())
-    gateway.stop()
+    gateway.terminate()
     assert KEY not in "".join(gateway.log)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept and not [path.name for path in kept if KEY.encode() in path.read_bytes()]

@@ -89,7 +89,7 @@ def test_guessing_at_a_gateway_is_slowed_down_and_logged(start: StartFleet, path
     assert len(codes) > TRIES
     assert check_error(response, 429)["code"] == "too_many_guesses"
     assert httpx.get(f"{gateway.url}/api/workers", headers=ADMIN).status_code == 200
-    gateway.stop()
+    gateway.terminate()
     lines = [line for line in gateway.log if "wrong secret" in line]
     assert len(lines) == codes.count(401)
     assert all("127.0.0.1" in line and path in line for line in lines)

@@ -51,7 +51,7 @@ async def test_a_text_leaves_no_trace(start: StartFleet, tmp_path: Path) -> None
             (await http.get(path)).text for path in ("/metrics", "/api/log", "/api/workers", "/api/queue")
         ]
         worker_metrics = workers[0].request("GET", "/metrics").text
-    gateway.stop()
+    gateway.terminate()
     workers[0].kill()
     assert '"request"' in "".join(gateway.log), "requests are logged"
     for seen in (*shown, worker_metrics, "".join(gateway.log), "".join(workers[0].log)):

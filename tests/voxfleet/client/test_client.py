@@ -19,7 +19,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
-from tests.worker.harness import wait_until
+from tests.worker.process import wait_until
 from voxfleet.client import (
     AsyncClient,
     AuthenticationError,

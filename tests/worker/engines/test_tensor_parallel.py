@@ -11,7 +11,8 @@ import pytest
 from tests.engine.parallel.processes import is_running
 from tests.text_models import random_model
 from tests.worker.engines.ranks import ranks_of
-from tests.worker.harness import Client, wait_until
+from tests.worker.harness import Client
+from tests.worker.process import wait_until
 from worker.engines.loading import RefusedError, load_engine
 from worker.protocol import ADAPTERS, FrameKind
 from worker.settings import WorkerSettings

@@ -10,7 +10,8 @@ import pytest
 from models.llm import SamplingParams
 from models.llm.engine import TextRequest
 from tests.text_models import SPECIAL, random_model
-from tests.worker.harness import Client, StartWorker, WorkerProcess, wait_until
+from tests.worker.harness import Client, StartWorker, WorkerProcess
+from tests.worker.process import wait_until
 from worker.engines.loading import load_engine
 from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind
 from worker.settings import load_settings

@@ -34,7 +34,7 @@ def fleet() -> Iterator[GatewayProcess]:
         settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
         gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
         yield gateway
-        assert "Traceback" not in "".join(gateway.log)
+        assert not gateway.defects()
 
 
 async def ask(fleet: GatewayProcess, path: str = "/tts/bytes", **fields: Any) -> httpx.Response:

@@ -27,7 +27,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
         settings = {"data_dir": tmp_path_factory.mktemp("data"), "api_keys": keys, "anonymous": "false"}
         gateway, _ = start(1, slots=4, step_ms=10, gateway=settings)
         yield gateway
-        assert "Traceback" not in "".join(gateway.log)
+        assert not gateway.defects()
 
 
 class Client:

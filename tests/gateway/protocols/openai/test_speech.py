@@ -43,7 +43,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
             )
             assert made.status_code == 201, made.text
         yield gateway
-        assert "Traceback" not in "".join(gateway.log)
+        assert not gateway.defects()
 
 
 async def ask(fleet: GatewayProcess, path: str = SPEECH, **fields: Any) -> httpx.Response:
