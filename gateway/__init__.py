@@ -12,5 +12,4 @@ log.py            log events, without any text or secret
 finishing.py      work that goes to its end, whatever happens to who asked
 yielding.py       work that leaves the CPUs to others
 heaps.py          memory that threads give back serves others
-version.py        of the installed distribution
 """
