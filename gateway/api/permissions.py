@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from fastapi import Depends
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
@@ -149,6 +150,10 @@ async def refuse_cross_site(connection: HTTPConnection, gateway: GatewayDep) -> 
     """Dependency of what changes something. Raises ApiError for another site's page that is not allowed."""
     if not is_welcome(connection.headers, gateway.settings.allowed_origins):
         raise ApiError(403, "cross_site", "another site's page may not do this")
+
+
+MUTATION = Depends(refuse_cross_site)
+"""Among the dependencies of a route that changes something."""
 
 
 def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:

@@ -27,7 +27,7 @@ from worker.protocol import Counters
 FRESH_SECONDS = 10.0
 """A controller that was silent for longer is taken to be gone."""
 FAILING_STARTS = 3
-"""In a row; then nobody waits for a kind of workers any more."""
+"""In a row; then nobody waits for a kind of workers any more, and one start of it is tried at a time."""
 _MOST = 100_000
 _FAMILIES = ("fleet_up", "fleet_down")
 """Kinds of lines in the event log; what cannot be done is of the kind "fleet"."""

@@ -16,6 +16,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import Database, DatabaseError
+from gateway.database.transactions import FAILURES
 from gateway.errors import ApiError
 from gateway.operations.eta_settings import EtaControl
 from gateway.operations.event_log import EventLog
@@ -33,7 +34,6 @@ logger = structlog.get_logger(__name__)
 REFRESH_SECONDS = 2.0
 _LAST_READ_SECONDS = 2.0
 """How long the end waits for a read that has begun."""
-_DATABASE_FAILURES = (SQLAlchemyError, DatabaseError, OSError)
 
 
 class Operations:
@@ -109,7 +109,7 @@ class Operations:
             async with self._in_order:
                 await write_group(self._database, group, values)
                 self._apply(await read_groups(self._database))
-        except _DATABASE_FAILURES as error:
+        except FAILURES as error:
             logger.warning("a setting cannot be kept", group=group, error=type(error).__name__)
             raise ApiError(503, "database_unavailable", "the setting could not be kept") from error
 
@@ -128,7 +128,7 @@ class Operations:
             try:
                 await self._load()
                 failing = False
-            except _DATABASE_FAILURES as error:
+            except FAILURES as error:
                 if not failing:
                     logger.warning("the settings cannot be read", error=type(error).__name__)
                 failing = True

@@ -15,9 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import structlog
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError
 
-from gateway.database import DatabaseError, Session
+from gateway.database import Session
+from gateway.database.transactions import FAILURES
 from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from gateway.sessions.cleanup import Limits, clean
@@ -38,7 +39,6 @@ _RETRY_SECONDS = 2.0
 _OLD_AT_ONCE = 50
 _FIRST_CHARACTERS = 2000
 """Found of a session while it is recorded."""
-_PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
 
 
 class Upkeep:
@@ -180,7 +180,7 @@ class Upkeep:
         """The database or the disk may be away for a while; speech goes on."""
         try:
             yield
-        except _PROBLEMS as error:
+        except FAILURES as error:
             logger.warning("sessions cannot be kept up", reason=type(error).__name__)
         except Exception:
             logger.exception("the upkeep of sessions failed")

@@ -13,7 +13,7 @@ from worker.protocol import check_base_url
 
 PRIVATE_NETWORKS = ("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 """Loopback, RFC 1918, RFC 4193."""
-_WORKER_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+WORKER_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class FleetSettings(BaseModel):
@@ -64,7 +64,7 @@ class FleetSettings(BaseModel):
     @classmethod
     def _one_secret_per_worker(cls, secrets: dict[str, SecretStr]) -> dict[str, SecretStr]:
         for worker_id, secret in secrets.items():
-            if not _WORKER_ID.fullmatch(worker_id):
+            if not WORKER_ID.fullmatch(worker_id):
                 raise ValueError("the id of a worker has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -")
             check_secret(secret.get_secret_value())
         if len({secret.get_secret_value() for secret in secrets.values()}) != len(secrets):

@@ -37,12 +37,11 @@ from gateway.slots.leases import Leases
 from gateway.slots.line.about import About
 from gateway.slots.line.positions import CallLater, PositionAnnouncer, call_later
 from gateway.slots.line.queue import TicketQueue
-from gateway.slots.line.standing import Standing
+from gateway.slots.line.standing import NOBODY, Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.reports import Reports
 from gateway.slots.requirement import Requirement
 
-_NOBODY = Standing()
 _UNKNOWN = About()
 
 
@@ -105,7 +104,7 @@ class WorkerPool:
         request_id: str,
         requirement: Requirement,
         on_move: Callable[[Ticket], None] = lambda ticket: None,
-        standing: Standing = _NOBODY,
+        standing: Standing = NOBODY,
         about: About = _UNKNOWN,
     ) -> Iterator[Ticket]:
         """Queue a request and dispatch. `on_move` hears of changes of `ticket.position` while it waits.

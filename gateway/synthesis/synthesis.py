@@ -20,7 +20,7 @@ from gateway.operations.measurements.objectives import Kind
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.about import About
-from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.line.standing import NOBODY, Priority, Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
 from gateway.streams.clip.clip import Clip
@@ -41,8 +41,6 @@ __all__ = ["Listener", "Outcome", "Synthesis"]
 
 logger = structlog.get_logger(__name__)
 
-_NOBODY = Standing()
-_LEAST_CHARGE_SECONDS = 0.5
 _SILENCE_SECONDS = 0.1
 """Of a text without words."""
 
@@ -56,7 +54,7 @@ class Synthesis(Served[Outcome]):
         request: TtsRequest,
         request_id: str,
         listener: Listener,
-        standing: Standing = _NOBODY,
+        standing: Standing = NOBODY,
         clip: Clip | None = None,
         token: TokenWriter | None = None,
         witness: Witness = UNWITNESSED,
@@ -120,7 +118,8 @@ class Synthesis(Served[Outcome]):
             await self._feed.drained()
             self._gateway.check_open()
             self._attempts.queue_again()
-            await self._speak(self.same_model() or requirement, self._standing_for_the_rest())
+            rest = self._standing.for_the_rest(self._audio_seconds_here)
+            await self._speak(self.same_model() or requirement, rest)
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
@@ -142,10 +141,6 @@ class Synthesis(Served[Outcome]):
     def _about(self) -> About:
         request, client = self._request, self._standing.client
         return About(self._speaker.title, len(request.text), self._protocol, client)
-
-    def _standing_for_the_rest(self) -> Standing:
-        left_seconds = self._standing.audio_seconds - self._audio_seconds_here
-        return replace(self._standing, audio_seconds=max(left_seconds, _LEAST_CHARGE_SECONDS))
 
     async def _lexicon_of(self, request: TtsRequest) -> Lexicon:
         if self._lexicon is not None:

@@ -16,14 +16,12 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 from prometheus_client import Gauge
-from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.database import DatabaseError
+from gateway.database.transactions import FAILURES
 from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
 
-PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
 """What may be over soon."""
 _LOOK_SECONDS = 2.0
 _SWEEP_SECONDS = 60.0
@@ -52,7 +50,7 @@ Files = TypeVar("Files", bound=Locked)
 
 
 class Work(Protocol[Row, Files]):
-    """What is worked on, and how. Methods raise `PROBLEMS`, which are logged; the rest is a bug."""
+    """What is worked on, and how. Methods raise `FAILURES`, which are logged; the rest is a bug."""
 
     async def waiting(self) -> Sequence[Row]:
         """The oldest first."""
@@ -160,7 +158,7 @@ class Tending(Generic[Row, Files]):
     async def _do(self, row: Row, files: Files) -> None:
         try:
             await self._work.work(row, files)
-        except PROBLEMS as error:
+        except FAILURES as error:
             logger.warning("cannot be kept up", id=row.id, reason=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
         finally:
@@ -175,7 +173,7 @@ class Tending(Generic[Row, Files]):
         kind = type(self._work).__name__
         try:
             yield
-        except (*PROBLEMS, ApiError) as error:
+        except (*FAILURES, ApiError) as error:
             logger.warning("rows that wait cannot be looked at", of=kind, reason=type(error).__name__)
         except Exception:
             logger.exception("the upkeep failed", of=kind)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Callable
 
 import structlog
@@ -20,6 +19,7 @@ import structlog
 from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
+from gateway.settings.workers import WORKER_ID
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.pool import WorkerPool
@@ -32,7 +32,6 @@ logger = structlog.get_logger(__name__)
 MAX_REGISTERED = 1024
 FORGET_SECONDS = 60.0
 LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class Registry:
@@ -130,7 +129,7 @@ class Registry:
         gone = former is not None and wanted in self._timers and former.health is Health.DOWN
         if gone and not former.leases:
             self._forget(former)
-        if _ID.fullmatch(wanted) and wanted not in self._pool.workers:
+        if WORKER_ID.fullmatch(wanted) and wanted not in self._pool.workers:
             return wanted
         unique = f"{own_id or ''} {registration.url}"
         return f"worker-{hashlib.sha256(unique.encode()).hexdigest()[:12]}"

@@ -15,9 +15,9 @@ from typing import Any
 from opentelemetry._logs import SeverityNumber
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import TraceFlags
 
+from telemetry.otlp.resource import SCOPE
 from telemetry.spans import CURRENT
 
 _SEVERITIES = {
@@ -32,7 +32,6 @@ _LEFT_OUT = frozenset({"event", "level", "timestamp", "voice", "exc_info"})
 _LONGEST = 4096
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _NOT_SAMPLED = TraceFlags(TraceFlags.DEFAULT)
-_SCOPE = InstrumentationScope("voxfleet")
 _NO_TRACE = (0, 0)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 """Types whose values stay what they are until they are sent."""
@@ -95,7 +94,7 @@ def as_readable_record(noted: NotedEvent, resource: Resource) -> ReadableLogReco
         fields,
         *(ids or _NO_TRACE),
     )
-    return ReadableLogRecord(record, resource, _SCOPE)
+    return ReadableLogRecord(record, resource, SCOPE)
 
 
 def _told(value: Any) -> str | int | float | bool:

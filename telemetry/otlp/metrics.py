@@ -25,11 +25,11 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from prometheus_client.core import Metric as Family
 from prometheus_client.samples import Sample
 
-_SCOPE = InstrumentationScope("voxfleet")
+from telemetry.otlp.resource import SCOPE
+
 _UNITS = (("_seconds", "s"), ("_bytes", "By"))
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
@@ -37,7 +37,7 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 def metrics_data(families: Iterable[Family], resource: Resource, began_ns: int, now_ns: int) -> MetricsData:
     """`families` as they were at `now_ns`, of a process that counts since `began_ns`."""
     metrics = [metric for family in families if (metric := _metric(family, began_ns, now_ns)) is not None]
-    scope = ScopeMetrics(scope=_SCOPE, metrics=metrics, schema_url="")
+    scope = ScopeMetrics(scope=SCOPE, metrics=metrics, schema_url="")
     return MetricsData([ResourceMetrics(resource=resource, scope_metrics=[scope], schema_url="")])
 
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 import uuid
 
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from telemetry.build import build
+
+SCOPE = InstrumentationScope("voxfleet")
+"""Of everything that is told."""
 
 
 class ProcessResource(Resource):

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from telemetry.otlp.resource import SCOPE
 from telemetry.settings import TelemetrySettings
 from telemetry.spans import NO_SPAN, Attribute, Span, Tracing
 from telemetry.traceparent import TraceContext, traceparent
@@ -31,7 +31,6 @@ _LONGEST = 256
 """Characters of an attribute."""
 _BURST_SECONDS = 10.0
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
-_SCOPE = InstrumentationScope("voxfleet")
 _UNSET = Status(StatusCode.UNSET)
 
 
@@ -211,7 +210,7 @@ def as_readable_span(span: LiveSpan, resource: Resource) -> ReadableSpan:
         status=Status(StatusCode.ERROR, span.error) if span.error else _UNSET,
         start_time=_wall_clock(span.began),
         end_time=_wall_clock(span.ended),
-        instrumentation_scope=_SCOPE,
+        instrumentation_scope=SCOPE,
     )
 
 

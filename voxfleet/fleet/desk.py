@@ -37,6 +37,10 @@ class ModelSeen(BaseModel):
     last_served_seconds_ago: float | None = None
 
 
+TOTALS = ("requests", "audio_seconds_asked", "first_audios", "late", "refused", "underruns")
+"""Fields of it that only grow while a gateway runs."""
+
+
 class WorkerSeen(BaseModel):
     """One worker, as the gateway knows it."""
 

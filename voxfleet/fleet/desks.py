@@ -15,10 +15,9 @@ from typing import TypeVar
 import httpx
 
 from gateway.operations.fleet import FleetOrders, FleetReport
-from voxfleet.fleet.desk import Desk, DeskError, ModelSeen, Seen, WorkerSeen, admin_headers
+from voxfleet.fleet.desk import TOTALS, Desk, DeskError, ModelSeen, Seen, WorkerSeen, admin_headers
 
 T = TypeVar("T")
-_TOTALS = ("requests", "audio_seconds_asked", "first_audios", "late", "refused", "underruns")
 _BOOT = "all"
 """Of totals that never begin again."""
 
@@ -78,7 +77,7 @@ class Desks:
                 if before is None:
                     continue
                 known = before.models.get(name) if before.boot == answer.boot else None
-                for field in _TOTALS:
+                for field in TOTALS:
                     grown = getattr(model, field) - (getattr(known, field) if known is not None else 0)
                     setattr(total, field, getattr(total, field) + grown)
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from voxfleet.fleet.autoscaling.rules import Rules
 from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Sample, Window
-from voxfleet.fleet.desk import ModelSeen, Seen, WorkerSeen
+from voxfleet.fleet.desk import TOTALS, ModelSeen, Seen, WorkerSeen
 from voxfleet.fleet.place import Member
 
 _LEAST_SECONDS = 20.0
 """Of a window; a rise shows within ten, and is compared with the ten before."""
 _LOOK_SECONDS = 1.0
 _NEWEST_WEIGHT = 0.3
-_TOTALS = ("requests", "audio_seconds_asked", "first_audios", "late", "refused", "underruns")
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class Observer:
                     used=sum(worker.slots_used for worker in own),
                     waiting=sum(model.waiting for model in models),
                     longest_wait_seconds=max((model.longest_wait_seconds for model in models), default=0.0),
-                    **{total: self._grown(total, keys, seen) for total in _TOTALS},
+                    **{total: self._grown(total, keys, seen) for total in TOTALS},
                 )
             )
             while samples[0].at < now - self._seconds:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.long_texts.jobs import checked_format
-from gateway.api.permissions import owner_of, refuse_cross_site, seen_by
+from gateway.api.long_texts.jobs import JobsDep, checked_format
+from gateway.api.permissions import MUTATION, owner_of, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.word_files import beside, check_form, words_response
@@ -27,7 +27,6 @@ from gateway.database.repeats import made_once
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.result import ResultFormat, result_pieces, samples_of
-from gateway.jobs.service import Jobs
 from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
 from gateway.sessions.listing import page, parse_cursor
@@ -50,13 +49,7 @@ async def _books(request: Request) -> Books:
     return request.app.state.books
 
 
-async def _jobs(request: Request) -> Jobs:
-    return request.app.state.jobs
-
-
 BooksDep = Annotated[Books, Depends(_books)]
-JobsDep = Annotated[Jobs, Depends(_jobs)]
-Mutation = Depends(refuse_cross_site)
 
 
 async def _own_book(id: str, request: Request, gateway: GatewayDep, books: BooksDep) -> Book:
@@ -108,7 +101,7 @@ async def list_books(
     return {"books": described, "next_before": after}
 
 
-@router.post("", dependencies=[Mutation], status_code=201, response_class=Response)
+@router.post("", dependencies=[MUTATION], status_code=201, response_class=Response)
 async def create_book(
     order: NewBook, request: Request, gateway: GatewayDep, books: BooksDep, key: KeyDep = None
 ) -> Response:
@@ -125,27 +118,27 @@ async def get_book(book: OwnBook, books: BooksDep) -> Response:
     return await _whole(books, book.id)
 
 
-@router.patch("/{id}", dependencies=[Mutation], response_class=Response)
+@router.patch("/{id}", dependencies=[MUTATION], response_class=Response)
 async def change_book(change: BookChange, book: OwnBook, books: BooksDep) -> Response:
     """Set title, voice or language; what is left out stays."""
     await books.change(book, change)
     return await _whole(books, book.id)
 
 
-@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}", dependencies=[MUTATION], status_code=204)
 async def delete_book(book: OwnBook, books: BooksDep) -> None:
     """Remove a book with its takes."""
     await books.remove(book.id)
 
 
-@router.put("/{id}/blocks", dependencies=[Mutation], response_class=Response)
+@router.put("/{id}/blocks", dependencies=[MUTATION], response_class=Response)
 async def put_blocks(change: BlocksChange, book: OwnBook, books: BooksDep) -> Response:
     """Have these blocks in this order. Blocks that are missing go with their takes."""
     await books.replace(book, change)
     return await _whole(books, book.id)
 
 
-@router.post("/{id}/make", dependencies=[Mutation], status_code=202, response_class=Response)
+@router.post("/{id}/make", dependencies=[MUTATION], status_code=202, response_class=Response)
 async def make_book(
     book: OwnBook, books: BooksDep, order: Annotated[MakeRequest | None, Body()] = None
 ) -> Response:
@@ -154,14 +147,14 @@ async def make_book(
     return await _whole(books, book.id, 202)
 
 
-@router.delete("/{id}/make", dependencies=[Mutation], response_class=Response)
+@router.delete("/{id}/make", dependencies=[MUTATION], response_class=Response)
 async def stop_book(book: OwnBook, books: BooksDep) -> Response:
     """Drop takes that wait or are being made."""
     await books.stop(book)
     return await _whole(books, book.id)
 
 
-@router.post("/{id}/blocks/{block}/takes", dependencies=[Mutation], status_code=202, response_class=Response)
+@router.post("/{id}/blocks/{block}/takes", dependencies=[MUTATION], status_code=202, response_class=Response)
 async def add_take(
     book: OwnBook, block: OwnBlock, books: BooksDep, order: Annotated[TakeRequest | None, Body()] = None
 ) -> Response:
@@ -170,14 +163,14 @@ async def add_take(
     return await _whole(books, book.id, 202)
 
 
-@router.put("/{id}/blocks/{block}/take", dependencies=[Mutation], response_class=Response)
+@router.put("/{id}/blocks/{block}/take", dependencies=[MUTATION], response_class=Response)
 async def choose_take(choice: TakeChoice, book: OwnBook, block: OwnBlock, books: BooksDep) -> Response:
     """Choose the take that is heard."""
     await books.choose(block, await _take_of(books, block, choice.take))
     return await _whole(books, book.id)
 
 
-@router.delete("/{id}/blocks/{block}/takes/{take}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}/blocks/{block}/takes/{take}", dependencies=[MUTATION], status_code=204)
 async def delete_take(take: str, block: OwnBlock, books: BooksDep) -> None:
     """Remove a take."""
     await books.remove_take(await _take_of(books, block, take))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
-from gateway.api.permissions import refuse_cross_site
+from gateway.api.permissions import MUTATION
 from gateway.api.transfer.upload import DOCUMENT_PATH, uploaded
 from gateway.documents.reading import Documents
 from gateway.errors import ApiError
@@ -16,7 +16,7 @@ from gateway.service import GatewayDep
 router = APIRouter()
 
 
-@router.post(DOCUMENT_PATH, dependencies=[Depends(refuse_cross_site)], response_class=Response)
+@router.post(DOCUMENT_PATH, dependencies=[MUTATION], response_class=Response)
 async def read_document(request: Request, gateway: GatewayDep) -> Response:
     """The text of the file `file` in multipart/form-data, as blocks of a book."""
     documents: Documents = request.app.state.documents

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
+from gateway.api.permissions import MUTATION, check_admin, owner_of, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.word_files import beside, check_form, words_response
@@ -46,7 +46,6 @@ async def _jobs(request: Request) -> Jobs:
 
 
 JobsDep = Annotated[Jobs, Depends(_jobs)]
-Mutation = Depends(refuse_cross_site)
 
 
 def most_bytes(max_characters: int) -> int:
@@ -54,7 +53,7 @@ def most_bytes(max_characters: int) -> int:
     return 6 * max_characters + (1 << 20)
 
 
-@router.post("", dependencies=[Mutation], status_code=202)
+@router.post("", dependencies=[MUTATION], status_code=202)
 async def create_job(
     order: JobRequest,
     request: Request,
@@ -109,7 +108,7 @@ async def get_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep)
     return {"job": {**describe(job, tenant), "chapters": chapters}}
 
 
-@router.post("/{id}/cancel", dependencies=[Mutation])
+@router.post("/{id}/cancel", dependencies=[MUTATION])
 async def cancel_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> dict[str, Any]:
     """End it; what was spoken is kept."""
     job, tenant = await _own(id, request, gateway, jobs)
@@ -117,7 +116,7 @@ async def cancel_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsD
     return {"job": describe(await _again(job, jobs), tenant)}
 
 
-@router.post("/{id}/resume", dependencies=[Mutation])
+@router.post("/{id}/resume", dependencies=[MUTATION])
 async def resume_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> dict[str, Any]:
     """Go on with one that was cancelled or failed."""
     job, tenant = await _own(id, request, gateway, jobs)
@@ -125,7 +124,7 @@ async def resume_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsD
     return {"job": describe(await _again(job, jobs), tenant)}
 
 
-@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}", dependencies=[MUTATION], status_code=204)
 async def delete_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> None:
     """End it, and remove its text and audio."""
     job, _ = await _own(id, request, gateway, jobs)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from gateway.api.permissions import refuse_cross_site
+from gateway.api.permissions import MUTATION
 from gateway.api.sessions.access import KeyQuery, damage_told, folder_of, look_at, own, session_active
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.word_files import check_form, words_response
@@ -38,7 +38,7 @@ class SessionIds(BaseModel):
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_SESSIONS)]
 
 
-@router.post("/download", response_class=StreamingResponse, dependencies=[Depends(refuse_cross_site)])
+@router.post("/download", response_class=StreamingResponse, dependencies=[MUTATION])
 async def download_several(wanted: SessionIds, request: Request, gateway: GatewayDep) -> Response:
     """Several of one's own as one zip file, a folder each."""
     rows = [await own(id, request, gateway) for id in dict.fromkeys(wanted.ids)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from gateway.api.permissions import check_admin, refuse_cross_site, require_admin
+from gateway.api.permissions import MUTATION, check_admin, require_admin
 from gateway.api.sessions.access import (
     KeyQuery,
     damage_told,
@@ -45,9 +45,6 @@ class SessionChange(BaseModel):
 
     title: Annotated[str, Field(max_length=160), AfterValidator(_check_characters)] | None = None
     comment: Annotated[str, Field(max_length=2000), AfterValidator(_check_characters)] | None = None
-
-
-Mutation = Depends(refuse_cross_site)
 
 
 # -------------------------------------------------------------------------------------------- collections
@@ -127,7 +124,7 @@ def _session_body(folder: Path, session: dict[str, Any]) -> bytes:
 # -------------------------------------------------------------------------------------------- its owner's
 
 
-@router.patch("/{id}", dependencies=[Mutation])
+@router.patch("/{id}", dependencies=[MUTATION])
 async def change_session(
     id: str, change: SessionChange, request: Request, gateway: GatewayDep
 ) -> dict[str, Any]:
@@ -140,7 +137,7 @@ async def change_session(
     return {"session": describe(changed, tenant_of(request, gateway, needed=False), may_share=True)}
 
 
-@router.post("/{id}/share", dependencies=[Mutation])
+@router.post("/{id}/share", dependencies=[MUTATION])
 async def share_session(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A key with which anybody can look at it; the same one until it is taken back."""
     row = await own(id, request, gateway)
@@ -150,14 +147,14 @@ async def share_session(id: str, request: Request, gateway: GatewayDep) -> dict[
     return {"share_key": shared.share_key, "url": f"/sessions/{shared.id}?key={shared.share_key}"}
 
 
-@router.delete("/{id}/share", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}/share", dependencies=[MUTATION], status_code=204)
 async def unshare_session(id: str, request: Request, gateway: GatewayDep) -> None:
     """Take the key back."""
     row = await own(id, request, gateway)
     await gateway.recorder.index.change(row.id, share_key=None)
 
 
-@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}", dependencies=[MUTATION], status_code=204)
 async def delete_session(id: str, request: Request, gateway: GatewayDep) -> None:
     """Remove it with its files. One that is being recorded cannot be removed."""
     row = await own(id, request, gateway)

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from typing import IO, Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.permissions import owner_of, refuse_cross_site
+from gateway.api.permissions import MUTATION, owner_of
 from gateway.audio.conversion import Conversion
 from gateway.audio.formats import CONTENT_TYPES
 from gateway.audio.note import note_headers
@@ -51,7 +51,7 @@ class _FileResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-@router.post(PATH, dependencies=[Depends(refuse_cross_site)], response_class=StreamingResponse)
+@router.post(PATH, dependencies=[MUTATION], response_class=StreamingResponse)
 async def encode(request: Request, gateway: GatewayDep, format: Format) -> StreamingResponse:
     """The WAV file that is the body, in `format`. 422 for what is no such file, 429 for too many at once."""
     owner = owner_of(request, gateway)

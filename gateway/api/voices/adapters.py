@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
 from gateway.adapters.catalog import describe, describe_all, listed
 from gateway.adapters.fields import AdapterChange, read_form
-from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
+from gateway.api.permissions import MUTATION, is_admin, tenant_or_none, who_changes
 from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import ADAPTER_PATH, uploaded
 from gateway.database import Adapter
@@ -23,7 +23,6 @@ from gateway.voices.catalog import is_of
 from gateway.voices.consent import ADAPTER_STATEMENTS, statement_in
 
 router = APIRouter(prefix=ADAPTER_PATH)
-mutation = Depends(refuse_cross_site)
 
 
 @router.get("")
@@ -41,7 +40,7 @@ async def get_adapter_consent(language: Annotated[str, Query(max_length=16)] = "
     return {"statement": statement, "language": language}
 
 
-@router.post("", status_code=201, dependencies=[mutation])
+@router.post("", status_code=201, dependencies=[MUTATION])
 async def create_adapter(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A new adapter from multipart/form-data: the file `weights`, `config` with what its configuration file
     says, and `name`.
@@ -68,7 +67,7 @@ async def get_adapter(id: str, request: Request, gateway: GatewayDep) -> dict[st
     return show(gateway.pool, adapter, tenant)
 
 
-@router.patch("/{id}", dependencies=[mutation])
+@router.patch("/{id}", dependencies=[MUTATION])
 async def change_adapter(
     id: str, change: AdapterChange, request: Request, gateway: GatewayDep
 ) -> dict[str, Any]:
@@ -81,7 +80,7 @@ async def change_adapter(
     return describe_all(gateway.pool, adapter, tenant)
 
 
-@router.delete("/{id}", dependencies=[mutation])
+@router.delete("/{id}", dependencies=[MUTATION])
 async def delete_adapter(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Delete an adapter. Clips that are being spoken with it are finished."""
     adapter, tenant = await _own(id, request, gateway)

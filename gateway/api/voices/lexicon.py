@@ -13,10 +13,10 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict
 
 from gateway.api.permissions import (
+    MUTATION,
     check_admin,
     is_admin,
     owner_of,
-    refuse_cross_site,
     tenant_of_admin,
     who_administers,
 )
@@ -26,7 +26,6 @@ from gateway.service import Gateway, GatewayDep
 from gateway.text.lexicon import check_entries, check_spoken, check_word
 
 router = APIRouter()
-mutation = Depends(refuse_cross_site)
 
 PATH = "/api/lexicon"
 MOST_BYTES = 1 << 20
@@ -77,7 +76,7 @@ async def get_lexicon(request: Request, gateway: GatewayDep, scope: Scope = "own
     return _described(gateway, owner, entries)
 
 
-@router.put(PATH, dependencies=[mutation])
+@router.put(PATH, dependencies=[MUTATION])
 async def put_lexicon(body: Entries, owner: Owner, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Have these entries and no others."""
     most = gateway.lexicons.max_entries
@@ -85,13 +84,13 @@ async def put_lexicon(body: Entries, owner: Owner, request: Request, gateway: Ga
     return _changed(gateway, request, owner, await gateway.lexicons.replace(owner, entries))
 
 
-@router.delete(PATH, dependencies=[mutation])
+@router.delete(PATH, dependencies=[MUTATION])
 async def delete_lexicon(owner: Owner, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Forget all entries."""
     return _changed(gateway, request, owner, await gateway.lexicons.replace(owner, {}))
 
 
-@router.put(f"{PATH}/words/{{word:path}}", dependencies=[mutation])
+@router.put(f"{PATH}/words/{{word:path}}", dependencies=[MUTATION])
 async def put_word(
     word: str, body: Said, owner: Owner, request: Request, gateway: GatewayDep
 ) -> dict[str, Any]:
@@ -101,7 +100,7 @@ async def put_word(
     return _changed(gateway, request, owner, await gateway.lexicons.set(owner, kept, spoken))
 
 
-@router.delete(f"{PATH}/words/{{word:path}}", dependencies=[mutation])
+@router.delete(f"{PATH}/words/{{word:path}}", dependencies=[MUTATION])
 async def delete_word(word: str, owner: Owner, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Forget one entry."""
     kept = _checked("word", lambda: check_word(word))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
+from gateway.api.permissions import MUTATION, check_admin, owner_of, seen_by
 from gateway.api.transfer.file_response import RangedFileResponse
 from gateway.api.transfer.repeats import KeyDep, asked_for, asked_with
 from gateway.api.transfer.upload import TRAINING_PATH, uploaded
@@ -32,7 +32,6 @@ from gateway.training.request import (
 from gateway.training.store import unknown_training
 
 router = APIRouter(prefix=TRAINING_PATH)
-Mutation = Depends(refuse_cross_site)
 
 
 async def _trainings(request: Request) -> Trainings:
@@ -42,7 +41,7 @@ async def _trainings(request: Request) -> Trainings:
 TrainingsDep = Annotated[Trainings, Depends(_trainings)]
 
 
-@router.post("", dependencies=[Mutation], status_code=201)
+@router.post("", dependencies=[MUTATION], status_code=201)
 async def create_training(
     order: TrainingRequest,
     request: Request,
@@ -91,7 +90,7 @@ async def get_training(
     return await _with_recordings(training, tenant, trainings)
 
 
-@router.post("/{id}/recordings", dependencies=[Mutation], status_code=201)
+@router.post("/{id}/recordings", dependencies=[MUTATION], status_code=201)
 async def add_recording(
     id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep, key: KeyDep = None
 ) -> dict[str, Any]:
@@ -109,7 +108,7 @@ async def add_recording(
     return {"recording": describe_recording(recording)}
 
 
-@router.delete("/{id}/recordings/{recording}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}/recordings/{recording}", dependencies=[MUTATION], status_code=204)
 async def delete_recording(
     id: str, recording: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
 ) -> None:
@@ -118,7 +117,7 @@ async def delete_recording(
     await trainings.remove_recording(training, recording)
 
 
-@router.post("/{id}/start", dependencies=[Mutation], status_code=202)
+@router.post("/{id}/start", dependencies=[MUTATION], status_code=202)
 async def start_training(
     id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
 ) -> dict[str, Any]:
@@ -129,7 +128,7 @@ async def start_training(
     return {"training": describe(await _again(training, trainings), tenant)}
 
 
-@router.post("/{id}/cancel", dependencies=[Mutation])
+@router.post("/{id}/cancel", dependencies=[MUTATION])
 async def cancel_training(
     id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
 ) -> dict[str, Any]:
@@ -139,7 +138,7 @@ async def cancel_training(
     return {"training": describe(await _again(training, trainings), tenant)}
 
 
-@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+@router.delete("/{id}", dependencies=[MUTATION], status_code=204)
 async def delete_training(id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep) -> None:
     """End it, and remove its recordings. A voice that came of it stays."""
     training, _ = await _own(id, request, gateway, trainings)

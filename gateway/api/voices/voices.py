@@ -11,9 +11,9 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
+from gateway.api.permissions import MUTATION, is_admin, tenant_or_none, who_changes
 from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.transfer.file_response import RangedFileResponse
 from gateway.api.transfer.repeats import KeyDep, asked_with
@@ -38,7 +38,6 @@ from gateway.voices.recordings.checks import Check
 from gateway.voices.registry import unknown_voice
 
 router = APIRouter()
-mutation = Depends(refuse_cross_site)
 
 
 @router.get("/api/voices")
@@ -61,7 +60,7 @@ async def get_consent(language: Annotated[str, Query(max_length=16)] = "en") -> 
     return {"statement": statement, "language": language}
 
 
-@router.post("/api/voices", status_code=201, dependencies=[mutation])
+@router.post("/api/voices", status_code=201, dependencies=[MUTATION])
 async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
     async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
@@ -70,7 +69,7 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
     return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
 
 
-@router.post("/api/voices/checks", dependencies=[mutation])
+@router.post("/api/voices/checks", dependencies=[MUTATION])
 async def check_recording(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """What is heard in the file `audio` of multipart/form-data, and what is wrong where. Nothing is kept."""
     async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, _):
@@ -84,7 +83,7 @@ async def check_recording(request: Request, gateway: GatewayDep) -> dict[str, An
     }
 
 
-@router.post("/api/voices/trial", response_class=Response, dependencies=[mutation])
+@router.post("/api/voices/trial", response_class=Response, dependencies=[MUTATION])
 async def try_voice(request: Request, gateway: GatewayDep) -> Response:
     """A sentence as wav, spoken with a recording that is kept nowhere: the form of a new voice, with consent.
 
@@ -123,7 +122,7 @@ async def get_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str,
     return show(gateway.pool, voice, viewer.tenant)
 
 
-@router.patch("/api/voices/{id}", dependencies=[mutation])
+@router.patch("/api/voices/{id}", dependencies=[MUTATION])
 async def change_voice(id: str, change: VoiceChange, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Change what is said of a voice; its audio stays. `consent_by: null` withdraws the consent."""
     voice, tenant = await _own(id, request, gateway)
@@ -134,7 +133,7 @@ async def change_voice(id: str, change: VoiceChange, request: Request, gateway: 
     return describe_all(gateway.pool, voice, tenant)
 
 
-@router.delete("/api/voices/{id}", dependencies=[mutation])
+@router.delete("/api/voices/{id}", dependencies=[MUTATION])
 async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Delete a voice. Clips that are being spoken with it are finished."""
     await remove_voice(id, request, gateway)

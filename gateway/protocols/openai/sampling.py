@@ -10,7 +10,7 @@ from gateway.answers.order import AnswerOrder, seed_of_choice
 from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, at_most
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
-from gateway.requests import Name, Text, random_seed
+from gateway.requests import MAX_SEED, Name, Text, random_seed
 from gateway.settings import GatewaySettings
 from worker.protocol import MAX_TOKENS, MOST_STOP_CHARACTERS, MOST_STOP_STRINGS, ChatMessage, Sampling
 
@@ -18,7 +18,6 @@ _PLAIN = (
     *("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty"),
     *("frequency_penalty", "min_tokens", "ignore_eos"),
 )
-_MAX_SEED = 2**63 - 1
 _TOKEN_BITS = 31
 StopString = Annotated[Text, Field(min_length=1, max_length=MOST_STOP_CHARACTERS)]
 StopStrings = Annotated[list[StopString], Field(max_length=MOST_STOP_STRINGS)]
@@ -81,7 +80,7 @@ class SamplingFields(Lenient):
     """Before so many an answer does not end."""
     ignore_eos: bool | None = None
     """The model's own end does not end the answer."""
-    seed: Annotated[int, Field(ge=-(2**63), le=_MAX_SEED)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), le=MAX_SEED)] | None = None
     """Same seed, same request, same answer; left out: drawn at random."""
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue."""
@@ -157,7 +156,7 @@ class SamplingFields(Lenient):
         if (self.min_tokens or 0) > (asked or most):
             message = f"min_tokens is greater than {self.most_tokens_field}"
             raise ApiError(422, "invalid_value", message, param="min_tokens")
-        seed = random_seed() if self.seed is None else self.seed & _MAX_SEED
+        seed = random_seed() if self.seed is None else self.seed & MAX_SEED
         shared: dict[str, Any] = {
             "most_tokens": asked or most,
             "model": self.wanted_model,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from gateway.api.permissions import owner_of, refuse_cross_site
+from gateway.api.permissions import MUTATION, owner_of
 from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.api.voices.voices import add_voice, remove_voice
@@ -23,7 +23,6 @@ from gateway.voices.fields import VoiceForm, VoiceName, read_consent_form, read_
 from gateway.voices.recorded_consents import statement
 
 router = APIRouter()
-mutation = Depends(refuse_cross_site)
 
 _VOICES = "/v1/audio/voices"
 _CONSENTS = "/v1/audio/voice_consents"
@@ -36,7 +35,7 @@ class ConsentChange(BaseModel):
     name: VoiceName
 
 
-@router.post(_VOICES, dependencies=[mutation])
+@router.post(_VOICES, dependencies=[MUTATION])
 async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """A voice from a sample of it."""
     async with uploaded(request, gateway, "audio_sample", gateway.settings.max_voice_bytes) as (
@@ -62,14 +61,14 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
     return {"object": "audio.voice", "type": "audio_sample", **facts}
 
 
-@router.delete(_VOICES + "/{id}", dependencies=[mutation])
+@router.delete(_VOICES + "/{id}", dependencies=[MUTATION])
 async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """One's own."""
     await remove_voice(id, request, gateway)
     return {"object": "audio.voice.deleted", "id": id, "deleted": True}
 
 
-@router.post(_CONSENTS, dependencies=[mutation])
+@router.post(_CONSENTS, dependencies=[MUTATION])
 async def create_consent(request: Request, gateway: GatewayDep, key: KeyDep = None) -> dict[str, Any]:
     """Keep a recording in which somebody reads what `GET /api/voices/consent` says."""
     async with uploaded(request, gateway, "recording", gateway.settings.max_voice_bytes) as (
@@ -113,7 +112,7 @@ async def get_consent(id: str, request: Request, gateway: GatewayDep) -> dict[st
     return _describe(await gateway.voices.consents.get(id, owner_of(request, gateway)))
 
 
-@router.post(_CONSENTS + "/{id}", dependencies=[mutation])
+@router.post(_CONSENTS + "/{id}", dependencies=[MUTATION])
 async def rename_consent(
     id: str, change: ConsentChange, request: Request, gateway: GatewayDep
 ) -> dict[str, Any]:
@@ -121,7 +120,7 @@ async def rename_consent(
     return _describe(await gateway.voices.consents.rename(id, owner_of(request, gateway), change.name))
 
 
-@router.delete(_CONSENTS + "/{id}", dependencies=[mutation])
+@router.delete(_CONSENTS + "/{id}", dependencies=[MUTATION])
 async def delete_consent(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Delete the recording; voices that were made under it stay."""
     await gateway.voices.consents.remove(id, owner_of(request, gateway))

@@ -6,7 +6,7 @@ class starts. The one exception is ageing, see `gateway/slots/line/queue.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -22,6 +22,7 @@ class Priority(StrEnum):
         return _ORDER[self] < _ORDER[other]
 
 
+_LEAST_CHARGE_SECONDS = 0.5
 _ORDER = {priority: place for place, priority in enumerate(Priority)}
 
 
@@ -40,3 +41,11 @@ class Standing:
     """Requests that the tenant may have at once, waiting ones included; 0: any number."""
     client: str = ""
     """What the tenant runs, for operators to read."""
+
+    def for_the_rest(self, heard_seconds: float) -> Standing:
+        """The same for a clip of which so much was heard before."""
+        left_seconds = self.audio_seconds - heard_seconds
+        return replace(self, audio_seconds=max(left_seconds, _LEAST_CHARGE_SECONDS))
+
+
+NOBODY = Standing()

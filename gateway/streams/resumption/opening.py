@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,8 +18,6 @@ from gateway.requests import StreamRequest, parse_stream_request
 from gateway.slots.line.standing import Standing
 from gateway.streams.clip.clip import Clip
 from gateway.streams.resumption.token import ResumeTokens, TokenWriter
-
-_LEAST_CHARGE_SECONDS = 0.5
 
 
 class ResumeMessage(BaseModel):
@@ -52,17 +50,11 @@ async def read_opening(
     if part := _parse_part(message):
         token = await _rest_of_token(part, receive_text, max_token_bytes)
         clip, writer = await tokens.open_beside(token, _binding(caller))
-        return Opening(clip.request, _standing_for_the_rest(caller, clip), clip, writer)
+        standing = caller.standing(clip.request).for_the_rest(clip.audio_seconds)
+        return Opening(clip.request, standing, clip, writer)
     request = parse_stream_request(message)
     writer = tokens.begin(_binding(caller)) if request.resume else None
     return Opening(request, caller.standing(request), token=writer)
-
-
-def _standing_for_the_rest(caller: Caller, clip: Clip) -> Standing:
-    """As for a new clip, but for the audio that the client has already."""
-    standing = caller.standing(clip.request)
-    left_seconds = standing.audio_seconds - clip.audio_seconds
-    return replace(standing, audio_seconds=max(left_seconds, _LEAST_CHARGE_SECONDS))
 
 
 async def _rest_of_token(

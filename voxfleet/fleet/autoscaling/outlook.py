@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gateway.operations.fleet import FAILING_STARTS
 from voxfleet.fleet.autoscaling.demand import Demand, estimate, staffed
 from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
 from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Window
 
-FAILING_STARTS = 3
-"""In a row; then one start of the kind is tried at a time."""
 DECISION_SECONDS = 2.0
 """Between two decisions; a worker that is started now serves so much later at worst."""
 _MEASURED_SLOT_SECONDS = 60.0

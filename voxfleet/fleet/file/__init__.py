@@ -17,11 +17,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from gateway.operations.fleet import KindName
 from gateway.settings import GatewaySettings
 from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
 from voxfleet.fleet.file.kubernetes import KubernetesSection
 from voxfleet.fleet.file.ray import RaySection
-from voxfleet.fleet.file.share import MOST_GPUS, StrictSection
+from voxfleet.fleet.file.share import MOST_GPUS, RangeSection, StrictSection
 from voxfleet.fleet.file.training import TrainingSection
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
@@ -32,11 +33,10 @@ MOST_GATEWAYS_HERE = 16
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Count = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-KindName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\z")]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]\z")]
 
 
-class WorkersSection(StrictSection):
+class WorkersSection(RangeSection):
     """One kind of workers."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -53,13 +53,6 @@ class WorkersSection(StrictSection):
     most: Count = MOST_WORKERS
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,63}\z")] = ""
     """Any word: with another one, workers are replaced, though nothing else changed."""
-
-    @model_validator(mode="after")
-    def check_most(self) -> Self:
-        """`least` does not exceed `most`."""
-        if self.least > self.most:
-            raise ValueError(f"least is {self.least}, and most only {self.most}")
-        return self
 
     @property
     def digest(self) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from voxfleet.fleet.file.share import ShareSection, StrictSection
+from voxfleet.fleet.file.share import RangeSection, ShareSection, StrictSection
 
 MOST_GATEWAYS = 100
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -28,18 +28,11 @@ Image = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9._/:-]{0,253}[a-z0-9])?\
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?\z")]
 
 
-class GatewaysSection(StrictSection):
+class GatewaysSection(RangeSection):
     """How many gateways; more than one need a database that they share."""
 
     least: Annotated[int, Field(ge=1, le=MOST_GATEWAYS)] = 1
     most: Annotated[int, Field(ge=1, le=MOST_GATEWAYS)] = 1
-
-    @model_validator(mode="after")
-    def check_most(self) -> Self:
-        """`least` does not exceed `most`."""
-        if self.least > self.most:
-            raise ValueError(f"least is {self.least}, and most only {self.most}")
-        return self
 
 
 class KubernetesSection(StrictSection):

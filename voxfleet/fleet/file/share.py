@@ -1,11 +1,11 @@
-"""What one worker asks its machine for, in the places that assign it one."""
+"""What sections of a fleet file have in common, and what one worker asks its machine for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST_GPUS = 16
 """Of one worker."""
@@ -24,6 +24,20 @@ class StrictSection(BaseModel):
     """A part of a fleet file: a field that it does not have is an error."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class RangeSection(StrictSection):
+    """So many of something, from `least` to `most`."""
+
+    least: int
+    most: int
+
+    @model_validator(mode="after")
+    def check_most(self) -> Self:
+        """`least` does not exceed `most`."""
+        if self.least > self.most:
+            raise ValueError(f"least is {self.least}, and most only {self.most}")
+        return self
 
 
 class ShareSection(StrictSection):
