@@ -19,6 +19,8 @@ from gateway.sessions.storage.shape import DamagedSession
 
 _PIECE_BYTES = 1 << 18
 _ZIP64_BYTES = 1 << 31
+_FIRST_TIME = (1980, 1, 1, 0, 0, 0)
+"""That a zip file can state; before a machine without a clock has asked for the time it is 1970."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _stored(archive: zipfile.ZipFile, sink: _Sink, path: Path, name: str) -> Ite
 
 
 def _entry(name: str, compression: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, time.gmtime()[:6])
+    entry = zipfile.ZipInfo(name, max(time.gmtime()[:6], _FIRST_TIME))
     entry.compress_type = compression
     return entry
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gateway.sessions import archive
 from gateway.sessions.archive import Part, stream_zip
 from tests.gateway.audio.files import wav_samples
 from tests.gateway.sessions.clients import PCM, Clients
@@ -23,18 +26,18 @@ async def test_the_zip_holds_everything(clients: Clients) -> None:
         answer = await me.get(f"/api/sessions/{session_id}/download")
     assert answer.headers["Content-Type"] == "application/zip"
     assert re.search(r'filename="tape-slt-\d{4}-\d\d-\d\d\.zip"', answer.headers["Content-Disposition"])
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
-        assert archive.testzip() is None
-        whole = archive.namelist()[-1]
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as found:
+        assert found.testzip() is None
+        whole = found.namelist()[-1]
         assert whole.startswith("tape-slt-")
-        assert archive.namelist() == [
+        assert found.namelist() == [
             "meta.json", "recording.json", "audio/0000.wav", "audio/0001.wav", whole,
         ]  # fmt: skip
-        meta = json.loads(archive.read("meta.json"))
+        meta = json.loads(found.read("meta.json"))
         assert (meta["title"], meta["comment"], meta["state"]) == ("Tape", "Ö <b>", "complete")
-        assert "10.0.0.1" not in archive.read("meta.json").decode(), "the address of its owner stays here"
-        assert len(json.loads(archive.read("recording.json"))["utterances"]) == 2
-        assert wav_samples(archive.read(whole)) == PCM + PCM[:100]
+        assert "10.0.0.1" not in found.read("meta.json").decode(), "the address of its owner stays here"
+        assert len(json.loads(found.read("recording.json"))["utterances"]) == 2
+        assert wav_samples(found.read(whole)) == PCM + PCM[:100]
 
 
 async def test_the_zip_is_made_piece_by_piece(clients: Clients, tmp_path: Path) -> None:
@@ -43,6 +46,14 @@ async def test_the_zip_is_made_piece_by_piece(clients: Clients, tmp_path: Path) 
     (folder / "audio" / "0001.wav").write_bytes(bytes(20 << 20))
     sizes = [len(piece) for piece in stream_zip([Part(folder, {}, "tape")])]
     assert sum(sizes) > 20 << 20 and max(sizes) <= 1 << 20
+
+
+def test_there_is_a_zip_before_the_clock_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meta.json").write_text("{}")
+    monkeypatch.setattr(archive, "time", SimpleNamespace(gmtime=lambda: time.gmtime(60)))
+    content = b"".join(stream_zip([Part(tmp_path, {}, "tape")]))
+    with zipfile.ZipFile(io.BytesIO(content)) as found:
+        assert found.testzip() is None and "meta.json" in found.namelist()
 
 
 @pytest.mark.parametrize(
