@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from gateway.app import create_app
 from gateway.settings import GatewaySettings
+from tests.security.access.route_table import routes_of
 from voxfleet.cli import app
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
@@ -113,6 +115,21 @@ def test_every_default_in_the_table_is_that_of_the_code(settings: type) -> None:
         and told.get(name) not in as_written(field.get_default(call_default_factory=True))
     }
     assert wrong == {}
+
+
+def test_every_route_of_the_service_is_in_a_document(tmp_path: Path) -> None:
+    """By its whole path or, behind three dots, by its end."""
+    documents = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    gateway = create_app(GatewaySettings(data_dir=tmp_path, worker_urls=["http://localhost:1"]))
+    paths = {path for method, path in routes_of(gateway.routes) if method != "MOUNT"}
+
+    def is_told(path: str) -> bool:
+        whole = re.sub(r"\\{\w+(:path)?\\}", lambda _: r"(?:\{\w+\}|[\w.]+)", re.escape(path))
+        end = re.escape(path.rpartition("}")[2] or path)
+        return re.search(rf"{whole}(?![\w/{{])|\.\.\.{end}`", documents) is not None
+
+    assert len(paths) > 80
+    assert [path for path in sorted(paths) if not is_told(path)] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
