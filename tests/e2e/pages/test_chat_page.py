@@ -261,8 +261,9 @@ def test_with_one_every_page_leads_to_it(page: Page, fleet: Server) -> None:
     expect(page).to_have_url(f"{fleet.url}/chat")
 
 
-def test_the_bar_with_every_page_fits_the_narrowest_window(page: Page, fleet: Server) -> None:
-    page.set_viewport_size({"width": 320, "height": 640})
+def test_the_bar_with_every_page_fits_every_width(page: Page, fleet: Server) -> None:
     open_chat(page, fleet)
     expect(page.locator(".nav-pages a:visible")).to_have_count(7)
-    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    for width in (320, 360, 401, 430, 520, 521, 641, 900, 901, 1024):
+        page.set_viewport_size({"width": width, "height": 640})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, width
