@@ -33,6 +33,8 @@ UPLOAD_PATHS = (*AUDIO_PATHS, ADAPTER_PATH, DOCUMENT_PATH, f"{TRAINING_PATH}/")
 UPLOAD_SECONDS = 120.0
 _MAX_FIELDS = 16
 _MAX_FIELD_BYTES = 1 << 16
+_LONGEST_KIND = 1000
+"""Characters of a Content-Type, of which the one that counts is the boundary. Reading 64 KB takes 0.1 s."""
 
 
 @asynccontextmanager
@@ -62,11 +64,14 @@ async def uploaded(
 async def _form_of(request: Request) -> AsyncIterator[FormData]:
     """The parts of an upload, for as long as the block lasts; none of a form that can hold no file.
 
-    Raises HTTPException 400 for a broken form.
+    Raises HTTPException or ApiError 400 for a broken form.
     """
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+    kind = request.headers.get("content-type", "")
+    if not kind.lower().startswith("multipart/form-data"):
         yield FormData()
         return
+    if len(kind) > _LONGEST_KIND:
+        raise ApiError(400, "bad_request", f"the Content-Type of a form has at most {_LONGEST_KIND} characters")
     try:
         parts = await request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES)
     except UnicodeError:

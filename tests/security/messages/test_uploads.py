@@ -61,6 +61,20 @@ async def test_a_form_that_can_hold_no_file_is_not_read(path: str, tmp_path: Pat
     assert check_error(answer, 422)["code"] == "missing_field"
 
 
+@pytest.mark.parametrize("path", ["/api/voices", "/api/documents"])
+async def test_a_form_of_a_kind_without_end_is_not_read(path: str, tmp_path: Path) -> None:
+    """64 KB of `;` took a tenth of a second in which nobody else was answered."""
+
+    async def unread() -> AsyncIterator[bytes]:
+        raise AssertionError("it was read")
+        yield b""
+
+    kind = {"Content-Type": "multipart/form-data; boundary=a".ljust(60_000, ";")}
+    async with running_app(tmp_path) as (_, opened), opened() as http:
+        answer = await http.post(path, content=unread(), headers=kind)
+    assert check_error(answer, 400)["code"] == "bad_request"
+
+
 ADDRESSES = [
     "http://127.0.0.1/a.wav", "http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "/etc/passwd",
     "http://[::ffff:127.0.0.1]/", "http://0x7f.1/", "http://2130706433/", "data:audio/wav;base64,UklGRg==",
