@@ -100,6 +100,6 @@ def results(clients: Path, environment: dict[str, str]) -> object:
 
 
 @pytest.mark.parametrize(("script", "case"), cases())
-def test_client(results: object, script: str, case: str) -> None:
+def test_a_client_of_others_works(results: object, script: str, case: str) -> None:
     problem = results(script)[case]
     assert problem is None, problem

@@ -294,9 +294,11 @@ def test_a_refused_request_leaves_the_others_alone() -> None:
 
 def test_a_name_can_be_used_again_after_its_request_ended() -> None:
     engine = make_engine()
-    for _ in range(2):
-        engine.add(Sequence("same", [1, 2, 3], 2))
+    for prompt in ([1, 2, 3], [4, 5]):
+        sequence = Sequence("same", prompt, 2)
+        engine.add(sequence)
         run_all(engine)
+        assert generated(sequence) == expected_tokens(prompt, 2)
 
 
 def test_two_engines_in_one_process_do_not_meet() -> None:

@@ -39,7 +39,7 @@ def test_a_script_tells(text: str, told: str | None, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("told", "text"), KNOWN)
-def test_words_tell(told: str, text: str) -> None:
+def test_words_tell_the_language(told: str, text: str) -> None:
     assert told_language(text, EUROPEAN) == told
     assert told_language(text, ("en", told)) == told
 

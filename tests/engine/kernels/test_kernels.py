@@ -27,7 +27,7 @@ def _seed() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 64), (5, 96), (2, 3, 1024)])
-def test_rms_norm(shape: tuple[int, ...]) -> None:
+def test_rms_norm_is_that_of_torch(shape: tuple[int, ...]) -> None:
     x, weight = torch.randn(shape) * 3, torch.randn(shape[-1])
     torch.testing.assert_close(rms_norm(x, weight, 1e-5), F.rms_norm(x, shape[-1:], weight, 1e-5))
 
@@ -39,7 +39,7 @@ def test_rms_norm_of_rows_that_stand_apart() -> None:
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1, 16), (7, 100), (3, 1536)])
-def test_silu_mul(rows: int, size: int) -> None:
+def test_silu_mul_is_a_gate_and_a_product(rows: int, size: int) -> None:
     gate_up = torch.randn(rows, 2 * size) * 4
     gate, up = gate_up.chunk(2, dim=-1)
     torch.testing.assert_close(silu_mul(gate_up), F.silu(gate) * up)
@@ -86,7 +86,7 @@ def plain_row_attention(
 )
 @pytest.mark.parametrize("keep", [None, slice(-4, None), slice(0, 1)])
 @pytest.mark.parametrize("rotary", [True, False])
-def test_row_attention(
+def test_row_attention_is_attention_within_each_row(
     heads: int, kv_heads: int, head_dim: int, length: int, keep: slice | None, rotary: bool
 ) -> None:
     qkv = torch.randn(3, length, (heads + 2 * kv_heads) * head_dim)

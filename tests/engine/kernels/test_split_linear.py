@@ -55,7 +55,7 @@ def test_a_whole_product(rows: int, outputs: int, size: int, gated: bool) -> Non
 
 
 @pytest.mark.parametrize(("rows", "outputs", "size"), SHAPES)
-def test_a_bias(rows: int, outputs: int, size: int) -> None:
+def test_a_bias_is_added_once(rows: int, outputs: int, size: int) -> None:
     x, weight, bias = torch.randn(rows, size), torch.randn(outputs, size) / size**0.5, torch.randn(outputs)
     expected = F.linear(x, weight, bias)
     torch.testing.assert_close(split_linear(x, weight, bias=bias), expected, atol=1e-5, rtol=1e-4)

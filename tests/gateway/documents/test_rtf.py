@@ -38,7 +38,7 @@ CHARACTERS = {
 
 
 @pytest.mark.parametrize("what", CHARACTERS)
-async def test_characters(what: str, tmp_path: Path) -> None:
+async def test_characters_are_read_as_they_are_meant(what: str, tmp_path: Path) -> None:
     written, expected = CHARACTERS[what]
     assert await said(FONTS + written, tmp_path) == [expected]
 

@@ -126,4 +126,5 @@ async def test_what_nobody_can_speak_is_refused_at_once(tmp_path: Path) -> None:
 
 async def test_a_job_waits_for_workers_that_may_have_its_voice(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
-        await service.post(voice="nobody")
+        job_id = await service.post(voice="nobody")
+        assert (await service.get(job_id))["state"] == "queued"

@@ -53,7 +53,7 @@ def test_files_are_the_same_as_the_studio_writes() -> None:
     assert ("".join(srt(shown)), "".join(vtt(shown))) == (known["files"]["srt"], known["files"]["vtt"])
 
 
-def test_files() -> None:
+def test_files_are_srt_and_vtt_to_the_letter() -> None:
     words = (Timed(0, 3, 0.0, 0.5), Timed(4, 9, 3599.9996, 3661.25))
     found = cues("one <two>", words)
     assert "".join(srt(found)) == (
@@ -83,7 +83,7 @@ def test_what_clients_are_told() -> None:
     }  # fmt: skip
 
 
-def test_parts_together() -> None:
+def test_parts_are_told_as_one() -> None:
     one, two = ({"source": source, "words": [source], "cues": []} for source in ("aligned", "estimated"))
     assert joined([one, one]) == {"source": "aligned", "words": ["aligned", "aligned"], "cues": []}
     assert joined([one, two])["source"] == "mixed"

@@ -42,7 +42,7 @@ def test_the_forms_want_triton_and_cuda(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("rows", [1, 22])
 @torch.inference_mode()
-def test_its_stacks(both: Models, rows: int) -> None:
+def test_its_fused_stacks_compute_what_the_plain_ones_do(both: Models, rows: int) -> None:
     stacks = [[m for m in model.modules() if isinstance(m, Transformer)] for model in both]
     assert len(stacks[0]) == 4
     for plain, fused in zip(*stacks, strict=True):
@@ -52,7 +52,7 @@ def test_its_stacks(both: Models, rows: int) -> None:
 
 
 @torch.inference_mode()
-def test_its_projections(both: Models) -> None:
+def test_its_fused_projections_compute_what_the_plain_ones_do(both: Models) -> None:
     fused = {name: m for name, m in both[1].named_modules() if isinstance(m, FusedLinear)}
     assert "stop_proj" in fused
     for name, projection in fused.items():

@@ -113,7 +113,7 @@ async def collect(llm: LLM, params: SamplingParams) -> list[int]:
     return [output.token async for output in llm.stream("hello", params)]
 
 
-def test_a_conversation(llm: LLM) -> None:
+def test_the_same_conversation_gets_the_same_answer(llm: LLM) -> None:
     params = SamplingParams(temperature=0, max_tokens=4)
     messages = [{"role": "user", "content": "Hi"}]
     one = llm.chat(messages, params, use_tqdm=False)

@@ -67,7 +67,9 @@ def spoken(stops: list[str], pieces: list[str]) -> tuple[str, bool]:
         (["b", "abc"], ["a", "b", "c"], ("a", True)),
     ],
 )
-def test_stop_strings(stops: list[str], pieces: list[str], expected: tuple[str, bool]) -> None:
+def test_a_stop_string_ends_the_answer_before_it(
+    stops: list[str], pieces: list[str], expected: tuple[str, bool]
+) -> None:
     assert spoken(stops, pieces) == expected
 
 

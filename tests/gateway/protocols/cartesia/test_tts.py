@@ -98,7 +98,9 @@ async def test_raw_samples_of_every_encoding(fleet: GatewayProcess, encoding: st
         ({"container": "mp3", "bit_rate": 64000}, "MPEG_LAYER_III"),
     ],
 )
-async def test_files(fleet: GatewayProcess, output: dict[str, Any], subtype: str) -> None:
+async def test_a_file_is_of_the_format_that_was_asked_for(
+    fleet: GatewayProcess, output: dict[str, Any], subtype: str
+) -> None:
     answer = await ask(fleet, output_format={**output, "sample_rate": 44100})
     info = soundfile.info(io.BytesIO(answer.content))
     assert (info.samplerate, info.subtype) == (44100, subtype)

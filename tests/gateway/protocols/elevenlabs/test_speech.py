@@ -38,7 +38,7 @@ async def ask(
 
 
 @pytest.mark.parametrize("way", ["", "/stream"])
-async def test_raw_audio(fleet: GatewayProcess, way: str) -> None:
+async def test_raw_audio_is_the_clip_to_the_sample(fleet: GatewayProcess, way: str) -> None:
     spoken = await ask(fleet, way)
     assert spoken.content == pcm_of(TEXT, 5)
     assert spoken.headers["request-id"] == spoken.headers["X-Request-Id"]
