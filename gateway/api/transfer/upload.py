@@ -71,7 +71,7 @@ async def _form_of(request: Request) -> AsyncIterator[FormData]:
         yield FormData()
         return
     if len(kind) > _LONGEST_KIND:
-        raise ApiError(400, "bad_request", f"the Content-Type of a form has at most {_LONGEST_KIND} characters")
+        raise ApiError(400, "bad_request", f"a form's Content-Type has at most {_LONGEST_KIND} characters")
     try:
         parts = await request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES)
     except UnicodeError:
