@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import secrets
 from typing import Annotated, Any, Literal, Self
 
@@ -27,6 +26,7 @@ from pydantic import (
 from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
 from gateway.errors import ApiError, FieldError, at_most, few_fields, from_validation, not_json
 from gateway.settings import GatewaySettings
+from gateway.text.language import LONGEST_CODE, is_language_code
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from gateway.text.ssml import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE, Script, SsmlError, parse_ssml
 from gateway.timing.words import Granularity
@@ -38,7 +38,6 @@ NATIVE = "voxfleet"
 LONGEST_PARAGRAPH_PAUSE = 5.0
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
 def _check_unicode(text: str) -> str:
@@ -57,12 +56,12 @@ BitRate = Annotated[int, Field(ge=8000, le=320_000)]
 
 
 def _language_code(text: str) -> str:
-    if not _LANGUAGE.fullmatch(text):
+    if not is_language_code(text):
         raise ValueError("must be a code such as en, de or zh-CN")
     return text
 
 
-Language = Annotated[str, Field(max_length=16), AfterValidator(_language_code)]
+Language = Annotated[str, Field(max_length=LONGEST_CODE), AfterValidator(_language_code)]
 """An ISO 639 code, maybe with a region."""
 
 

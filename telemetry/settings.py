@@ -21,7 +21,8 @@ def _check_endpoint(url: str) -> str:
     return url.rstrip("/")
 
 
-def _split_commas(value: object) -> object:
+def split_commas(value: object) -> object:
+    """A list that the environment has as one text."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
@@ -36,7 +37,7 @@ class TelemetrySettings(BaseModel):
     """What it wants to be shown with each request, `{name: value}`, in the environment as JSON."""
     otlp_certificate: Path | None = None
     """PEM file of the authority that vouches for it. None: those that the system knows."""
-    otlp_signals: Annotated[tuple[Signal, ...], NoDecode, BeforeValidator(_split_commas)] = (
+    otlp_signals: Annotated[tuple[Signal, ...], NoDecode, BeforeValidator(split_commas)] = (
         "traces",
         "metrics",
         "logs",

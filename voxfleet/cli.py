@@ -29,7 +29,7 @@ from rich.console import Console
 
 from voxfleet.commands.chat import chat
 from voxfleet.commands.finetune import finetune
-from voxfleet.commands.options import ApiKeyOption, ConfigOption, complain, fail
+from voxfleet.commands.options import SERVER_URL, ApiKeyOption, ConfigOption, ServerOption, complain, fail
 from voxfleet.commands.say_command import say
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.serving.commands import drain, gateway, serve, worker
@@ -97,7 +97,7 @@ def detect(
 
 @app.command()
 def bench(
-    url: Annotated[str, typer.Option(help="The running server.")] = "http://127.0.0.1:8006",
+    url: ServerOption = SERVER_URL,
     concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="Listeners at a time.")] = 1,
     requests: Annotated[int, typer.Option("--requests", "-n", min=1, help="Requests in all.")] = 20,
     text: Annotated[list[str] | None, typer.Option(help="What to say, in turn; may be given again.")] = None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,6 +24,7 @@ from pydantic_settings import (
 from sockets.guesses import check_secret
 from sockets.secret_files import secret_files
 from telemetry import TelemetrySettings
+from telemetry.settings import split_commas
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 from worker.protocol.bounds import MAX_SLOTS
 
@@ -51,7 +52,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """What clients send as a bearer token. Without one, clients on this machine alone are served."""
     worker_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,64}\z")] = ""
     """Empty: "worker-" and the port."""
-    gateway_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    gateway_urls: Annotated[list[str], NoDecode, BeforeValidator(split_commas)] = Field(default_factory=list)
     """Gateways to dial in at, once a second; a comma-separated string is split."""
     gateway_dns_url: str = ""
     """"http://", a name and a port: the worker dials in at each address of the name, and looks once a second
@@ -170,13 +171,6 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     def _off_is_a_word(cls, value: Any) -> Any:
         """YAML reads `off` as false."""
         return "off" if value is False else value
-
-    @field_validator("gateway_urls", mode="before")
-    @classmethod
-    def _split_commas(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return [part.strip() for part in value.split(",") if part.strip()]
-        return value
 
     @field_validator("gateway_urls", mode="after")
     @classmethod

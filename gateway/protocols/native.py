@@ -6,7 +6,6 @@ With `timestamps` the answer is JSON instead of the file: one object, or a line 
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -15,7 +14,7 @@ from starlette.responses import JSONResponse
 from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError
 from gateway.errors import ApiError
 from gateway.protocols.clip import Collector, clip_headers, content_type_of, finished_clip, whole_clip
-from gateway.protocols.response import Framing, SpeechResponse
+from gateway.protocols.response import Framing, SpeechResponse, json_line
 from gateway.requests import NATIVE, ClipRequest
 from gateway.service import Gateway, GatewayDep
 from gateway.synthesis.synthesis import Outcome
@@ -65,19 +64,19 @@ class _TimedLines(Framing):
 
     def timed(self, part: PartTimes) -> str:
         """`timestamps`."""
-        return _line({"type": "timestamps", **as_fields(part, self._granularity)}).decode()
+        return json_line({"type": "timestamps", **as_fields(part, self._granularity)}).decode()
 
     def audio(self, data: bytes) -> bytes:
         """`audio`: the next bytes of the file."""
-        return _line({"type": "audio", "audio": _in_base64(data)})
+        return json_line({"type": "audio", "audio": _in_base64(data)})
 
     def end(self, outcome: Outcome, characters: int) -> bytes:
         """`done`."""
-        return _line({"type": "done", **_facts(outcome)})
+        return json_line({"type": "done", **_facts(outcome)})
 
     def broken(self, error: ApiError) -> bytes:
         """`error`; then the connection is cut."""
-        return _line({"type": "error", **error.to_dict()})
+        return json_line({"type": "error", **error.to_dict()})
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
@@ -91,7 +90,3 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 def _in_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"

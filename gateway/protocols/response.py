@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import Any
 
@@ -47,6 +48,11 @@ class Framing:
     def broken(self, error: ApiError) -> bytes:
         """Before the connection is cut."""
         return b""
+
+
+def json_line(content: dict[str, Any]) -> bytes:
+    """One of many, in a body of JSON lines."""
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
 class SpeechResponse(GrowingResponse, Listener):

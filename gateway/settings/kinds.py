@@ -10,14 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from sockets.guesses import check_secret
+from telemetry.settings import split_commas
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@\"'\[\]]+|https?://\[[0-9a-f:.]+\](:\d+)?")
-
-
-def _split_commas(value: Any) -> Any:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return value
 
 
 def _as_networks(networks: list[str]) -> list[str]:
@@ -62,7 +57,7 @@ def off_is_a_word(value: Any) -> Any:
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
-CommaList = Annotated[list[str], NoDecode, BeforeValidator(_split_commas)]
+CommaList = Annotated[list[str], NoDecode, BeforeValidator(split_commas)]
 Origins = Annotated[CommaList, AfterValidator(_as_origins)]
 Networks = Annotated[CommaList, AfterValidator(_as_networks)]
 HeaderSecret = Annotated[SecretStr, AfterValidator(_sendable)]

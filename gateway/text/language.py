@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+_CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+LONGEST_CODE = 16
 _SCRIPTS = {
     "ar": "ARABIC", "fa": "ARABIC", "ur": "ARABIC", "bn": "BENGALI", "el": "GREEK", "gu": "GUJARATI",
     "be": "CYRILLIC", "bg": "CYRILLIC", "kk": "CYRILLIC", "mk": "CYRILLIC", "mn": "CYRILLIC",
@@ -42,6 +44,11 @@ _LEAST_CONFIDENCE = 0.6
 _ADDRESS = re.compile(r"[!-~]*[@/_\d][!-~]*")
 """And figures, codes and units."""
 _loading = threading.Lock()
+
+
+def is_language_code(text: str) -> bool:
+    """Whether it is an ISO 639 code, maybe with a region."""
+    return len(text) <= LONGEST_CODE and _CODE.fullmatch(text) is not None
 
 
 def told_language(text: str, known: Sequence[str], otherwise: str | None = None) -> str | None:

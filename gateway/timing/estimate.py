@@ -15,11 +15,10 @@ import numpy as np
 
 from gateway.text import Spoken
 from gateway.text.pace import said_up_to
-from gateway.timing.words import Timed, Times, find_words
+from gateway.timing.words import CLOSING, Timed, Times, find_words
 
 Span = tuple[float, float]
 _ENDING = ",.;:!?\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\u2026\u2014"
-_CLOSING = "\"')]\u2019\u201d"
 _LAST_WORD = 1.0
 """Characters more that the last word before a mark takes."""
 _WORD_DEVIATION = 0.1
@@ -71,7 +70,7 @@ def _marks(text: str, ranges: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def _ends(word: str) -> bool:
-    return word.rstrip(_CLOSING)[-1:] in _ENDING
+    return word.rstrip(CLOSING)[-1:] in _ENDING
 
 
 def _breaks(lengths: np.ndarray, marks: np.ndarray, spans: Sequence[Span]) -> list[tuple[int, int]]:

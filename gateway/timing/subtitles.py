@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.timing.part import PartTimes
-from gateway.timing.words import Granularity, Timed
+from gateway.timing.words import CLOSING, Granularity, Timed
 from models.sentences import sentence_ends
 
 _MOST_CHARACTERS = 84
@@ -20,7 +20,6 @@ _LONGEST_SECONDS = 7.0
 _PAUSE_SECONDS = 0.6
 _SENTENCE_ENDS = ".!?\u3002\uff01\uff1f\u2026"
 _CLAUSE_ENDS = ",;:\uff0c\uff1b\uff1a\u3001\u2014"
-_CLOSING = "\"')]\u2019\u201d"
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def _broken(text: str, group: list[Timed], word: Timed) -> list[list[Timed]]:
 
 def _ends(text: str, word: Timed, marks: str, sentences: Container[int] | None = None) -> bool:
     """By its last mark; a full stop ends one of `sentences`, or belongs to an abbreviation."""
-    mark = text[word.start : word.end].rstrip(_CLOSING)[-1:]
+    mark = text[word.start : word.end].rstrip(CLOSING)[-1:]
     return mark in marks and (sentences is None or mark != "." or word.end in sentences)
 
 

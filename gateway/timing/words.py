@@ -16,6 +16,8 @@ Source = Literal["aligned", "estimated"]
 """Where times come from: a model that listened, or the text and the audio's pauses."""
 Granularity = Literal["none", "word", "character"]
 """What a client wants to know the times of."""
+CLOSING = "\"')]\u2019\u201d"
+"""Marks that stand behind the one that ends a sentence or clause."""
 _IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _MARKS = r"[^\w\s]*"
 _WORD = re.compile(rf"{_MARKS}[{_IDEOGRAM}]{_MARKS}|(?:(?![{_IDEOGRAM}])\S)+")

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from voxfleet.commands.options import ApiKeyOption, fail
+from voxfleet.commands.options import SERVER_URL, ApiKeyOption, ServerOption, fail
 
 
 def chat(
     text: Annotated[
         str | None, typer.Argument(help="What to ask; without it, a conversation: a line, an answer.")
     ] = None,
-    url: Annotated[str, typer.Option(help="The running server.")] = "http://127.0.0.1:8006",
+    url: ServerOption = SERVER_URL,
     model: Annotated[
         str | None, typer.Option(help="Which model answers. \\[default: any that writes]")
     ] = None,

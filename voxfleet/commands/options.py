@@ -65,6 +65,15 @@ ModelOption = Annotated[
     typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
 ]
 
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")]
+
+PortOption = Annotated[
+    int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
+]
+
+ServerOption = Annotated[str, typer.Option(help="The running server.")]
+SERVER_URL = "http://127.0.0.1:8006"
+
 ApiKeyOption = Annotated[
     str | None,
     typer.Option(

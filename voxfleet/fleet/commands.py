@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxfleet.commands.options import ConfigOption, fail
+from voxfleet.commands.options import ConfigOption, HostOption, PortOption, fail
 
 if TYPE_CHECKING:
     from voxfleet.commands.doctor import Finding
@@ -91,10 +91,8 @@ def _in_words(kind: KindPlan, runs: int | None, replaced: int) -> str:
 def up(
     file: FileArgument,
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
 ) -> None:
     """Run a gateway here, and as many workers as are needed, until Ctrl-C or `voxfleet fleet down`.
 

@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from voxfleet.commands.options import ConfigOption, Device, ModelOption, fail
+from voxfleet.commands.options import ConfigOption, Device, HostOption, ModelOption, PortOption, fail
 
 
 def serve(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     workers: Annotated[
         str | None, typer.Option(help="Number of workers, or auto: one per GPU, else one.")
     ] = None,
@@ -48,7 +46,7 @@ def gateway(
         str | None, typer.Option(help="Base URLs of the workers, with commas between them.")
     ] = None,
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
+    host: HostOption = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on. \\[default: 8006]")] = None,
     max_queue: Annotated[
         int | None, typer.Option(help="Requests that may wait for a slot. \\[default: 1000]")
@@ -62,7 +60,7 @@ def gateway(
 
 def worker(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
+    host: HostOption = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on. \\[default: 22400]")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda or auto. \\[default: auto]")] = None,
     model: ModelOption = None,

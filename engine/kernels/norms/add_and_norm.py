@@ -9,9 +9,7 @@ from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.low_rank.delta import NO_DELTA, Delta, has_adapter
-
-_ELEMENTS_PER_WARP = 256
-"""Programs have to fit beside those of the product that comes next."""
+from engine.kernels.norms.norm import warps_of
 
 
 @triton.jit
@@ -90,7 +88,7 @@ def add_and_norm(
     kernel_on(residual.device, add_and_norm_kernel)[(num_rows,)](
         partials, residual, norm, hidden, normed, num_rows, alpha, eps, *row_spacing(residual),
         **(NO_DELTA if delta is None else delta.told()),
-        SIZE=size, PARTS=parts, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
+        SIZE=size, PARTS=parts, BLOCK=block, num_warps=warps_of(block),
         **launch_options(residual.device),
     )  # fmt: skip
     return hidden, normed

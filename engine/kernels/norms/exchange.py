@@ -17,12 +17,12 @@ from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.norms.add_and_norm import row_offsets, row_spacing, store_with_norm
+from engine.kernels.norms.norm import warps_of
 
 ROW_BYTES = 1 << 14
 """Of a place."""
 NEVER = torch.iinfo(torch.int64).max
 """A flag for which nobody waits any more."""
-_ELEMENTS_PER_WARP = 256
 _INTEGERS = {torch.int64}
 
 
@@ -146,7 +146,7 @@ def _launch(
         mailbox.rank, num_rows, alpha, eps, *evenly,
         SIZE=size, PARTS=parts, BLOCK=block, RANKS=mailbox.ranks, ROOM=mailbox.room,
         PLACE=ROW_BYTES, WIRE=wire, SUM=tl.int64 if integers else tl.float32, NORM=norm is not None,
-        num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)), **launch_options(partials.device),
+        num_warps=warps_of(block), **launch_options(partials.device),
     )  # fmt: skip
 
 

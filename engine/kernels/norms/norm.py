@@ -10,6 +10,7 @@ from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.linear.spare_rows import empty_with_spare
 
 _ELEMENTS_PER_WARP = 256
+"""Programs have to fit beside those of the product that comes next."""
 
 
 @triton.jit
@@ -31,6 +32,11 @@ def rms_norm_kernel(
     tl.store(out + row * SIZE + column, (values * inverse * scale).to(out.dtype.element_ty), mask=mask)
 
 
+def warps_of(block: int) -> int:
+    """Of a program that normalises a row of so many values."""
+    return min(16, max(1, block // _ELEMENTS_PER_WARP))
+
+
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimension, computed in fp32.
 
@@ -42,7 +48,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     block = triton.next_power_of_2(size)
     kernel_on(x.device, rms_norm_kernel)[(len(rows),)](
         rows, weight, out, rows.stride(0), eps,
-        SIZE=size, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
+        SIZE=size, BLOCK=block, num_warps=warps_of(block),
         **launch_options(x.device, len(rows)),
     )  # fmt: skip
     return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from gateway.errors import ApiError
 from gateway.protocols.clip import Collector, finished_clip
 from gateway.protocols.elevenlabs.request import ELEVENLABS, ElevenLabsClip, known_voice
 from gateway.protocols.elevenlabs.timing import in_seconds
-from gateway.protocols.response import Framing, SpeechResponse
+from gateway.protocols.response import Framing, SpeechResponse, json_line
 from gateway.requests import TtsRequest, check_limits
 from gateway.service import Gateway, GatewayDep
 from gateway.timing.part import PartTimes, source_of
@@ -99,16 +98,12 @@ class _TimedLines(Framing):
 
     def timed(self, part: PartTimes) -> str:
         """A line without audio."""
-        return _line(_with_times(b"", [part])).decode()
+        return json_line(_with_times(b"", [part])).decode()
 
     def audio(self, data: bytes) -> bytes:
         """A line with the next bytes of the file."""
-        return _line(_with_times(data, []))
+        return json_line(_with_times(data, []))
 
     def broken(self, error: ApiError) -> bytes:
         """What went wrong, before the connection is cut."""
-        return _line({"detail": {"status": error.code, "message": error.message}})
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
+        return json_line({"detail": {"status": error.code, "message": error.message}})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from gateway.text.language import is_language_code
 from gateway.text.lexicon import check_spoken
 from gateway.text.spoken import is_ideogram
 from gateway.text.ssml.say_as import DATE_FORMATS, KINDS, CannotSay, by_name, say_as
@@ -21,7 +21,6 @@ _COSTS = {"date": 5, "time": 5}
 """What a character of these counts for: they are read by all rules, and by the grammars."""
 _MOST_DEPTH = 16
 _MOST_ELEMENTS = 2000
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _ATTRIBUTES = {
     "speak": {"version", "xml:lang", "xmlns", "xmlns:xsi", "xsi:schemaLocation"},
     "p": set[str](),
@@ -115,7 +114,7 @@ class _Reader:
                 raise SsmlError(f"<{name}> has no attribute {attribute[:40]!r} here")
 
     def _take_language(self, named: str | None) -> None:
-        if named is not None and (len(named) > 16 or not _LANGUAGE.fullmatch(named)):
+        if named is not None and not is_language_code(named):
             raise SsmlError("<speak>: xml:lang is an ISO 639 code")
         self.language = self.language or named
 

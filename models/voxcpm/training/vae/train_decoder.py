@@ -21,6 +21,7 @@ from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.speech.hearing import Hearing
 from models.voxcpm.training.stages.common import (
     PATIENCE_SECONDS,
+    SAVE_EVERY_SECONDS,
     MovingAverage,
     RecentLosses,
     SharedClock,
@@ -58,7 +59,6 @@ from models.voxcpm.training.vae.validation import Validation
 from models.voxcpm.training.vae.weights import add_weight_norm, plain_state
 from models.voxcpm.vae.audio_vae import AudioVAE
 
-SAVE_EVERY_SECONDS = 60.0
 BATCH_SHRINK = 2  # of stage 1's batch
 UNJUDGED_FRAMES = 8
 """Begin of a crop that the discriminators don't see: there the causal decoder knows nothing of what was

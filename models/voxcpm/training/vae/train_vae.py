@@ -22,6 +22,7 @@ from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.speech.hearing import Hearing
 from models.voxcpm.training.stages.common import (
     PATIENCE_SECONDS,
+    SAVE_EVERY_SECONDS,
     RecentLosses,
     SharedClock,
     StageClock,
@@ -52,7 +53,6 @@ from models.voxcpm.training.vae.weights import add_weight_norm, plain_state, whi
 from models.voxcpm.vae.audio_vae import AudioVAE
 
 STRETCH = 25  # steps whose mean loss the safeguard looks at
-SAVE_EVERY_SECONDS = 60.0
 
 
 class Autoencoding(nn.Module):
