@@ -12,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from gateway.app import create_app
+from gateway.requests import ClipRequest
 from gateway.settings import GatewaySettings
 from tests.security.access.route_table import routes_of
 from voxfleet.cli import app
@@ -115,6 +116,12 @@ def test_every_default_in_the_table_is_that_of_the_code(settings: type) -> None:
         and told.get(name) not in as_written(field.get_default(call_default_factory=True))
     }
     assert wrong == {}
+
+
+def test_every_field_of_a_clip_is_in_the_table_of_fields() -> None:
+    rows = (ROOT / "docs" / "api.md").read_text().partition("\n## A clip")[2].partition("\n### ")[0]
+    cells = "".join(re.findall(r"^\| (`.*?) \|", rows, re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", cells)) - {"input"} == set(ClipRequest.model_fields)
 
 
 def test_every_route_of_the_service_is_in_a_document(tmp_path: Path) -> None:
