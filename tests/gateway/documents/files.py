@@ -155,3 +155,34 @@ def pdf(*pages: Sequence[tuple[str, int, int] | tuple[str, int, int, int]], trai
 
 LOCKED = f"/ID[<{'0' * 32}><{'0' * 32}>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{'1' * 64}>/U<{'2' * 64}>>>"
 """What a trailer says of a file that needs a password."""
+
+
+PAGES = {
+    "1.xhtml": page("<h1>One</h1><p>They <b>walked</b>. It\n rained.</p><script>no()</script>"),
+    "2.xhtml": page("<h1>Two</h1><p>They came home.<a role='doc-noteref'>7</a></p>"),
+}
+LINES = [[("One", 24, 700), ("They walked.", 12, 650), ("It rained.", 12, 636)],
+         [("Two", 24, 700), ("They came home.", 12, 650)]]  # fmt: skip
+ODT_WALK = (
+    "<text:h text:outline-level='1'>One</text:h><text:p>They walked.<text:s/>It\n rained.</text:p>"
+    "<text:h text:outline-level='1'>Two</text:h><text:p>They <text:span>came</text:span> home.</text:p>"
+)
+WALKS = {
+    "txt": b"Chapter 1\n\nThey walked.\nIt rained.\n\nChapter 2\n\nThey came home.\n",
+    "md": b"# One\n\nThey **walked**. It\nrained.\n\n# Two\n\nThey [came](http://a) home.\n",
+    "html": b"<html><head><title>T</title></head><body><nav>menu</nav><h2>One</h2><p>They walked. It rained."
+    b"<h2>Two</h2><p>They came home.</body></html>",
+    "epub": epub(PAGES),
+    "epub with contents": epub(PAGES, [("One", "1.xhtml"), ("Two", "2.xhtml#x")]),
+    "docx": word(("One", 1), ("They walked. It rained.", 0), ("Two", 1), ("They came home.", 0)),
+    "odt": odt(ODT_WALK),
+    "fodt": fodt(ODT_WALK),
+    "fodt in UTF-16": fodt(ODT_WALK).replace(b"UTF-8", b"UTF-16").decode().encode("utf-16"),
+    "xhtml": b"<?xml version='1.0'?><?xml-stylesheet href='a.css'?>\n<html xmlns='http://www.w3.org/1999/xhtml'>"
+    b"<body><h1>One</h1><p>They walked. It rained.</p><h1>Two</h1><p>They came home.</p></body></html>",
+    "rtf": b"{\\rtf1\\ansi{\\stylesheet{\\s1\\outlinelevel0 Part;}}"
+    b"{\\pard\\s1 One\\par}\\pard They {\\b walked}"
+    b". It\r\n rained.\\par\\pard\\outlinelevel0 Two\\par\\pard They came home.}",
+    "pdf": pdf(*LINES),
+}
+"""The same story in each kind, and in some of them in two ways."""

@@ -18,6 +18,11 @@ from voxfleet.fleet.kubernetes import render
 
 DEPLOY = ROOT / "deploy" / "kubernetes"
 OVERLAYS = sorted(path.name for path in (DEPLOY / "overlays").iterdir())
+FIELDS = {"metadata.name": "voxfleet-worker-cpu-7d4-x2x", "status.podIP": "10.1.2.3"}
+"""What Kubernetes fills in."""
+GPU = {"model": "openbmb/VoxCPM2", "slots": 32, "audio_seconds_per_second": 300, "loading_seconds": 400}
+CPU = {"model": "bundled", "audio_seconds_per_second": 6, "version": "2026-11"}
+"""Kinds of workers, as fleet files have them."""
 Document = dict[str, Any]
 
 
@@ -39,6 +44,12 @@ def kustomized(folder: Path) -> list[Document]:
 def overlay(name: str) -> list[Document]:
     """One of `deploy/kubernetes/overlays`."""
     return kustomized(DEPLOY / "overlays" / name)
+
+
+@functools.cache
+def everything() -> list[Document]:
+    """The objects of all overlays."""
+    return [document for name in OVERLAYS for document in overlay(name)]
 
 
 def rendered(folder: Path, **fleet: Any) -> list[Document]:
