@@ -54,7 +54,7 @@ def read_generation(
 
 
 def section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The object of that name inside `data`."""
+    """The object of that name inside `data`. Raises ConfigError where there is none."""
     found = data.get(name)
     if not isinstance(found, Mapping):
         raise ConfigError(f"{name} is missing or is not an object")

@@ -99,7 +99,7 @@ class PagedBackend(ABC):
         rope: Rope | None = None,
         norms: HeadNorms | None = None,
     ) -> Tensor:
-        """See `AttentionBackend.forward`."""
+        """See `AttentionBackend.forward`. Raises EngineError where `metadata` is of another step."""
         shape = metadata.shape
         if len(q) != shape.num_tokens:
             raise EngineError(f"{len(q)} queries for a step of {shape.num_tokens}")

@@ -101,7 +101,10 @@ class SDPABackend:
         raise EngineError("the sdpa backend cannot be captured in a graph")
 
     def plan(self, batch: AttentionBatch, out: SDPAMetadata | None = None) -> SDPAMetadata:
-        """Slots, gather indices and masks of one step, on the backend's device."""
+        """Slots, gather indices and masks of one step, on the backend's device.
+
+        Raises EngineError for `out`: nothing is refilled here.
+        """
         if out is not None:
             raise EngineError("metadata of the sdpa backend cannot be refilled")
         num_decodes = batch.num_leading_decodes

@@ -75,6 +75,8 @@ class BlockManager:
             reserve: blocks that have to be left over.
 
         Returns: False, with nothing changed, when there are too few blocks.
+
+        Raises EngineError for a sequence that has some.
         """
         if sequence.block_table:
             raise EngineError(f"{sequence.request_id} already has blocks")

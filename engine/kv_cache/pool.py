@@ -16,6 +16,8 @@ class KVPool:
 
     Attributes:
         tensor: [num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim].
+
+    Raises ValueError for a dimension below 1.
     """
 
     def __init__(

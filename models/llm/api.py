@@ -122,7 +122,10 @@ class LLM:
         use_tqdm: bool = True,
         **options: Any,
     ) -> list[Completion]:
-        """Answers to one conversation or several; `options` as of `TextTokenizer.chat_text`."""
+        """Answers to one conversation or several; `options` as of `TextTokenizer.chat_text`.
+
+        Raises as `generate`, and RequestError for a model without a tokenizer.
+        """
         if self.tokenizer is None:
             raise RequestError("this model has no tokenizer", "messages", "unsupported")
         several = [messages] if messages and isinstance(messages[0], Mapping) else messages

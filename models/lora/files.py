@@ -71,7 +71,7 @@ def received_adapter(
     base_digest: Callable[[], str] | None = None,
     audio_vae_digest: Callable[[], str] | None = None,
 ) -> Adapter:
-    """The same of an adapter that somebody sent.
+    """The same of an adapter that somebody sent. Raises AdapterError.
 
     config: what its configuration file says, in either layout. weights: safetensors, or PyTorch's archive.
     """

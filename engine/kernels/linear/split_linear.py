@@ -61,7 +61,7 @@ def split_linear(
     tiling: in place of the one of `split_tiling`; with one part of K.
     low_rank: is added, where `adds_itself`; to gates and what they are multiplied with, before that.
 
-    Returns: [..., N or F] of the type of x.
+    Returns: [..., N or F] of the type of x. Raises ValueError for a gate with a bias, and for more rows.
     """
     num_outputs = len(weight) // 2 if gated else len(weight)
     if gated and bias is not None:

@@ -108,7 +108,7 @@ class StepPrograms:
         return self._decodes.smallest(count, longest_context)
 
     def for_tokens(self, count: int, kind: Kind) -> SamplingProgram:
-        """The smallest program that draws so many tokens."""
+        """The smallest program that draws so many tokens. Raises ValueError where none does."""
         program = self._samplers[kind].smallest(count)
         if program is None:
             raise ValueError(f"no program draws {count} tokens at once")

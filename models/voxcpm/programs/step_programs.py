@@ -139,6 +139,7 @@ class StepPrograms:
         """The smallest program with room for the patches of so many decodes, or (`begins`) chunks.
 
         There is one for whatever `for_decodes` and `pack` return a program for.
+        Raises EngineError for more.
         """
         program = self._patches[begins].smallest(count)
         if program is None:

@@ -220,7 +220,10 @@ class AudioVAE(nn.Module):
         self.decoder = Decoder(config)
 
     def encode(self, audio: Tensor) -> Tensor:
-        """audio [B, 1, T] with T a multiple of hop_length -> latent means [B, D, T / hop_length]."""
+        """audio [B, 1, T] -> latent means [B, D, T / hop_length].
+
+        Raises ValueError for a T that is no multiple of hop_length.
+        """
         if audio.shape[-1] % self.config.hop_length:
             raise ValueError(
                 f"audio length {audio.shape[-1]} is not a multiple of {self.config.hop_length} samples"

@@ -48,7 +48,7 @@ class Flite:
         return register(None)
 
     def say(self, text: str, voice: str) -> np.ndarray:
-        """Speak ASCII `text`: int16 samples at 16 kHz, as flite gives them."""
+        """Speak ASCII `text`: int16 samples at 16 kHz. Raises ValueError for a voice of another rate."""
         if voice not in self._voices:
             self._voices[voice] = self._register(voice)
         wave = self._library.flite_text_to_wave(text.encode("ascii"), self._voices[voice])
