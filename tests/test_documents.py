@@ -12,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from gateway.app import create_app
+from gateway.live.messages import Start
 from gateway.requests import ClipRequest
 from gateway.settings import GatewaySettings
 from tests.security.access.route_table import routes_of
@@ -20,6 +21,7 @@ from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
+API = (ROOT / "docs" / "api.md").read_text()
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "tests/security/README.md"]
 PACKAGES = ["engine", "gateway", "models", "sockets", "telemetry", "voxfleet", "worker"]
@@ -119,9 +121,14 @@ def test_every_default_in_the_table_is_that_of_the_code(settings: type) -> None:
 
 
 def test_every_field_of_a_clip_is_in_the_table_of_fields() -> None:
-    rows = (ROOT / "docs" / "api.md").read_text().partition("\n## A clip")[2].partition("\n### ")[0]
+    rows = API.partition("\n## A clip")[2].partition("\n### ")[0]
     cells = "".join(re.findall(r"^\| (`.*?) \|", rows, re.MULTILINE))
     assert set(re.findall(r"`(\w+)`", cells)) - {"input"} == set(ClipRequest.model_fields)
+
+
+def test_every_field_of_a_live_session_is_told() -> None:
+    sentence = API.partition('The first message is `{"type":"start"}`')[2].partition(". ")[0]
+    assert {"type", *re.findall(r"`(\w+)`", sentence)} == set(Start.model_fields)
 
 
 def test_every_route_of_the_service_is_in_a_document(tmp_path: Path) -> None:
