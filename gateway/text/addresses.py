@@ -34,6 +34,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         return say(match["say"])
 
     edge = r"(?<![A-Za-z0-9_@./-])"
+    folders = r"(?:[A-Za-z0-9_-]{1,64}/){0,9}"
     return (
         rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@{_HOST}[A-Za-z]{{2,}})", say_all),
         rule(
@@ -42,9 +43,10 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         rule(rf"{edge}(?P<say>localhost:\d{{1,5}}(?:/[A-Za-z0-9._~/-]*[A-Za-z0-9])?)(?!\w)", say_url),
         rule(rf"{edge}(?P<say>www\.{_HOST}[A-Za-z]{{2,}}{_TAIL})", say_url, re.I),
         rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
-        rule(rf"{edge}(?P<say>[A-Za-z0-9_-]+\.(?:{_FILES}))(?![A-Za-z0-9])", say_all),
+        rule(rf"{edge}(?P<say>{folders}[A-Za-z0-9_-]+\.(?:{_FILES})(?::\d{{1,6}})?)(?![A-Za-z0-9])", say_all),
         rule(
-            r"(?<![\w/.:<])(?P<say>[~.]{0,2}/[A-Za-z][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",
+            r"(?<![\w/.:<¢%°€£$])(?P<say>[~.]{0,2}/[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+            r"(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",
             say_all,
         ),
     )

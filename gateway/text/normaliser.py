@@ -30,6 +30,8 @@ _OTHER_SCRIPT = re.compile(
     "|[\u0370-\u03ff\u1f00-\u1fff]{3}"
 )
 """A Greek letter or two are mathematics."""
+_IDEOGRAM_AND_FIGURE = re.compile("[\u3400-\u9fff]\\d|\\d[\u3400-\u9fff]")
+"""What a Chinese reader says, among many names of products, too."""
 LANGUAGES = ("en", "zh")
 """What can be normalised."""
 
@@ -105,4 +107,5 @@ def _is_chinese(sentence: str, language: str | None) -> bool:
     words = len(_LATIN_WORD.findall(sentence))
     if not ideograms:
         return not words and language is not None and language.startswith("zh")
-    return words < 3 or ideograms >= words * 1.5
+    least = 0.5 if _IDEOGRAM_AND_FIGURE.search(sentence) else 1.5
+    return words < 3 or ideograms >= words * least

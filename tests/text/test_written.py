@@ -122,6 +122,31 @@ ENGLISH = {
     "2nd–5th, $1.5M–$2M": "second to fifth, one point five million dollars to two million dollars",
     "The 2023/24 season. Cmd+Shift+P": "The twenty twenty-three to twenty-four season. Cmd plus Shift plus P",
     "© 2024 by us": "copyright twenty twenty-four by us",
+    "A $20 bill, a $1.50 soda, a £60m deal, a 5 kg bag": "A twenty dollar bill, a one dollar and fifty cent"
+    " soda, a sixty million pound deal, a five kilogram bag",
+    "It costs 20 €. Or 1.234,56 €.": "It costs twenty euros. Or one thousand two hundred thirty-four euros"
+    " and fifty-six cents.",
+    "5M users, 10k+ downloads, 2.5B views, 2B pencils": "five million users, ten thousand plus downloads,"
+    " two point five billion views, two B pencils",
+    "$2.50/1M tokens, 12¢/kWh, $5/user/month, $1.5k/mo": "two dollars and fifty cents per one million"
+    " tokens, twelve cents per kilowatt hour, five dollars per user per month, one point five thousand"
+    " dollars per month",
+    "£1.5bn-£2bn": "one point five billion pounds to two billion pounds",
+    "y = 2x - 5, x - y = 3": "y equals two x minus five, x minus y equals three",
+    "Step 1 - a test = fine": "Step one - a test equals fine",
+    "Due by 12/31, from 10/13, by 2/3": "Due by December thirty-first, from October thirteenth, by two"
+    " thirds",
+    "Jan.–Mar. sales, Oct-Dec 2023": "January to March sales, October to December twenty twenty-three",
+    "John 3:16, Gen. 1:1, Mark 5:3 and 5:30": "John three sixteen, Gen. one one, Mark five three and five"
+    " thirty",
+    "In /etc/hosts. Or /usr. Fix src/main.py:42": "In slash etc slash hosts. Or slash usr. Fix src slash"
+    " main dot py colon forty-two",
+    "ISO 9001:2015, a Boeing 737-800, flight BA2490": "ISO nine thousand one, twenty fifteen, a Boeing seven"
+    " hundred thirty-seven eight hundred, flight BA twenty-four ninety",
+    "Take 2 x 500 mg on a 2 x 4": "Take two times five hundred milligrams on a two by four",
+    "A 12 sq. ft. rug at 98.6F on x86-64": "A twelve square foot rug at ninety-eight point six degrees"
+    " Fahrenheit on x eighty-six sixty-four",
+    "Her GPA is 3.85/4.0.": "Her GPA is three point eight five out of four point zero.",
 }
 
 
@@ -164,6 +189,20 @@ CHINESE = {
     "一摄氏度到二摄氏度，今年百分之负二。",
     "第4.2.1节，f(x)=x^2+3x-5，2^n，Fe³⁺。": "第四点二点一节，f(x)等于x的平方加三x减五，二的n次方，Fe三正。",
     "E♭大调，F♯，∞，9·11事件。": "降E大调，升F，无穷大，九一一事件。",
+    "会议定于2024-05-01上午9:00，2024.05.01至2024.05.07。": "会议定于二零二四年五月一日上午九点整，"
+    "二零二四年五月一日至二零二四年五月七日。",
+    "约翰福音3:16，诗篇23：1-6，楼下8:30。": "约翰福音三章十六节，诗篇二十三篇一到六节，楼下八点三十分。",
+    "同比+15.3%，x+3%，比例为2:1:1。": "同比正百分之十五点三，x加百分之三，比例为二比一比一。",
+    "12元/斤，72次/分，5g/次，120/80mmHg，5.6mmol/L。": "十二元每斤，七十二次每分，五克每次，"
+    "一百二十斜杠八十毫米汞柱，五点六毫摩尔每升。",
+    "1.2w粉丝，年薪30-50w，20w快充。": "一点二万粉丝，年薪三十到五十万，二十w快充。",
+    "985高校，996工作制，95588客服，京B88888。": "九八五高校，九九六工作制，九五五八八客服，京B八八八八八。",
+    "歼-20，东风-41，C919，降-5。": "歼二十，东风四十一，C九一九，降负五。",
+    "公元前221年，公元前2世纪，唐（618—907年），树龄（100-200年）。": "公元前二二一年，公元前二世纪，"
+    "唐（六一八到九零七年），树龄（一百到两百年）。",
+    "北纬39°54′，sin30°=1/2，λ=5，B2口。": "北纬三十九度五十四分，sin三十度等于二分之一，λ等于五，B二口。",
+    "身高1米75，12秒88，3米20个，销量No.1。": "身高一米七五，十二秒八八，三米二十个，销量第一。",
+    "iPhone 15 Pro Max 256GB售价9999元。": "iPhone 十五 Pro Max 两百五十六GB售价九千九百九十九元。",
 }
 
 

@@ -51,6 +51,11 @@ def say_number(match: re.Match[str]) -> str:
     return number(match["say"])
 
 
+def _proportion(match: re.Match[str]) -> str:
+    return "比".join(map(number, match[0].split(":")))
+
+
+_PER = "件|个|月|年|天|日|斤|次|分|秒|小时|人|台|张|公斤|千克|吨|米|升|股|盒|瓶|位|晚|份|场|平"
 RULES: tuple[Rule, ...] = (
     rule(
         r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
@@ -60,7 +65,16 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=月)\s?(?P<say>\d{1,2})(?=[日号])", say_number),
     rule(rf"(?<![\dA-Za-z.,第])2(?={_TWO_OF})", "两"),
     rule(r"(?<=[了近约满过每这那后有花用需要足达])2(?=年(?![级生制]))", "两"),
-    rule(r"(?<![\dA-Za-z.,])2(?=季度|手[车房货]|线城)", "二"),
+    rule(r"(?<=[A-Z])2(?=[口门])", "二"),
+    rule(r"(?<![\d:])\d{1,3}(?::\d){2,4}(?![\d:])", _proportion),
+    rule(rf"(?:(?<=[\d元块次个克升])|(?<=\d[gL]))/(?={_PER})", "每"),
+    rule(r"(?<=\d)[wW](?=\+?\s?(?:粉丝|粉|播放|阅读|点赞|浏览|用户|人|元|块|字|条|赞))", "万"),
+    rule(
+        r"(?:薪|预算|存款|首付|总价|收入|奖金)\D{0,4}\d{1,6}(?:\.\d+)?(?:[-~～]\d{1,6}(?:\.\d+)?)?"
+        r"(?P<say>[wW])(?![A-Za-z])",
+        "万",
+    ),
+    rule(r"(?<![\dA-Za-z.,])2(?=季度|世纪|手[车房货]|线城)", "二"),
     rule(r"(?<![\d-])(?P<say>\d{4}[-/](?:\d{4}|\d\d))(?=学年|年度|赛季)", _years),
     rule(r"(?<![\d-])(?P<say>(?:19|20)\d\d)(?=[QH]\d(?!\d))", _years),
     rule(r"(?<=FY)(?P<say>(?:19|20)\d\d)(?!\d)", _years),
@@ -76,5 +90,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\d(+*/= -][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
     rule(r"(?<=[\w)])\^(?P<power>[A-Za-z])(?![A-Za-z])", lambda match: f"的{match['power']}次方"),
-    rule(r"(?<![\w)\]%％])\+(?=\d+(?:\.\d+)?\s?(?:°|℃|度|%))", "正"),
+    rule(r"(?<![A-Za-z0-9_)\]%％])\+(?=\d+(?:\.\d+)?\s?(?:°|℃|度|%))", "正"),
 )

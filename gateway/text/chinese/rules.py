@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from gateway.text.addresses import address_rules
-from gateway.text.chinese import counting
+from gateway.text.chinese import counting, names
 from gateway.text.chinese.counting import NUMBER, say_number
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.english.numbers import roman
@@ -38,7 +38,8 @@ _UNITS = {
     "V": "伏", "kV": "千伏", "mV": "毫伏", "mA": "毫安", "mg": "毫克", "µg": "微克", "μg": "微克",
     "mL": "毫升", "dL": "分升", "dl": "分升", "dB": "分贝", "Pa": "帕", "hPa": "百帕", "kPa": "千帕",
     "MPa": "兆帕", "µm": "微米", "μm": "微米", "Ω": "欧姆", "kΩ": "千欧",
-    "mg/kg": "毫克每千克", "mg/L": "毫克每升",
+    "mg/kg": "毫克每千克", "mg/L": "毫克每升", "mmol/L": "毫摩尔每升", "μmol/L": "微摩尔每升",
+    "mmHg": "毫米汞柱",
     "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
     "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
     "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
@@ -156,16 +157,17 @@ def _power(match: re.Match[str]) -> str:
 
 _TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
-_OPERAND = r"(?<=[0-9A-Za-zπ²³)])"
+_OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³)°%％℃])"
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
 _MINUS = rf"(?:(?<![\w)\]%])(?P<minus>[-−])|(?<=[{_HAN}])(?P<after>[-−]))?"
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 RULES: tuple[Rule, ...] = (
     *address_rules(_SIGNS, digits),
     rule(
-        rf"{_NOT_IN_WORD}(?P<y>[12]\d{{3}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})(?=T\d\d:|(?![\w.-]\w|\d))",
+        rf"{_NOT_IN_WORD}(?P<y>[12]\d{{3}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})(?=T\d\d:|(?![A-Za-z0-9_.-][A-Za-z0-9_]|\d))",
         _date,
     ),
+    *names.RULES,
     *counting.RULES,
     rule(r"(?<=\d)T(?=\d\d:)", ""),
     rule(r"(?<!\d)9[/·]11(?!\d)", "九一一"),
@@ -196,7 +198,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", _say_digits),
     rule(
-        rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9/]|网|手机|信号|时代|技术|基站|芯片|流量)",
+        rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9]|/[A-Za-z]|网|手机|信号|时代|技术|基站|芯片|流量)",
         lambda match: f"{number(match[1])}克",
     ),
     rule(r"(?<=\d转)\s?(?P<say>\d{3,6})(?!\d)", _say_phone),
@@ -263,7 +265,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
     rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(rf"(?<![\d\w%％℃])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
-    rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√(])", _operator),
+    rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√($€£¥￥])", _operator),
     rule(r"(?<![A-Za-z\d)<>=-])(?P<say>[<>])\s?(?=\d)", _operator),
     rule(r"(?<=[0-9A-Za-z])(?P<say>\s?<\s?)(?=[0-9A-Za-z])", "小于"),
     rule(r"(?<=\d)(?P<say>\s?[-−]\s?)(?=\d+(?:\.\d+)?\s?=)", "减"),

@@ -2,6 +2,7 @@
 
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
 quantities.py     money, units, percentages
+verses.py         chapter and verse
 calendar.py       dates, times, years
 formulas.py       chemistry, algebra, names of models
 identifiers.py    phone numbers, versions, codes, hashes
@@ -21,6 +22,7 @@ from gateway.text.english import (
     letters,
     quantities,
     signs,
+    verses,
 )
 from gateway.text.english.numbers import cardinal, digits
 
@@ -40,6 +42,7 @@ def _address_number(text: str) -> str:
 
 RULES = (
     *address_rules(_SIGNS, _address_number),
+    *verses.RULES,
     *calendar.RULES,
     *formulas.RULES,
     *identifiers.RULES,

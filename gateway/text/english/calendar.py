@@ -82,6 +82,11 @@ def _weekdays(match: re.Match[str]) -> str:
     return f"{_WEEKDAYS[match['from']]} to {_WEEKDAYS[match['until']]}"
 
 
+def _months(match: re.Match[str]) -> str:
+    years = f" {year(int(match['year']))}" if match["year"] else ""
+    return f"{_SHORT[match['from']]} to {_SHORT[match['until']]}{years}"
+
+
 def _day_first(match: re.Match[str]) -> str:
     years = f" {year(int(match['year']))}" if match["year"] else ""
     of = (
@@ -158,6 +163,8 @@ _PERHAPS_TIME = (
 )
 _BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
+_ABBREVIATED = "|".join(sorted(_SHORT, key=len, reverse=True))
+"""Names of months."""
 _CENTURIES = r"(?:1\d|20)\d\d"
 _ZONES = {"EST": "E S T", "PST": "P S T", "UTC": "U T C", "GMT": "G M T", "CET": "C E T", "EDT": "E D T"}
 RULES: tuple[Rule, ...] = (
@@ -170,8 +177,13 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w/-]){_DAY}-{_MONTH}-(?P<y>[12]\d{{3}}|\d\d)(?![\w/-])", _hyphened),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
-        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue|[Ss]ince|[Uu]ntil)\s"
+        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|[Ss]ince|[Uu]ntil)\s"
         r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/])",
+        _slashed,
+    ),
+    rule(
+        r"\b(?:[Bb]y|[Bb]efore|[Aa]fter|[Ff]rom|[Tt]hrough|[Tt]hru|[Tt]ill|[Uu]ntil)\s"
+        r"(?P<say>(?P<m>1[0-2])/(?P<d>1[3-57-9]|2\d|3[01])(?P<y>))(?![\w/]|\.\d|\s?[\"”])",
         _slashed,
     ),
     rule(
@@ -189,6 +201,10 @@ RULES: tuple[Rule, ...] = (
         _month_first,
     ),
     rule(rf"\b(?P<the>[Tt]he\s)?{_DAY}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s{_YEAR}\b)?", _day_first),
+    rule(
+        rf"\b(?=[A-S])(?P<from>{_ABBREVIATED})\.?{_TO}(?P<until>{_ABBREVIATED})\b(?:\.(?=,|:|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
+        _months,
+    ),
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),
     rule(r"(?<![\w.])(?P<century>1[1-9]|20)(?P<tens>\d0)['’]?s\b", _decade),
     rule(r"(?P<say>['’](?P<tens>[1-9]0)['’]?s(?P<century>))\b", _decade),

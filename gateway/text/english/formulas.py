@@ -8,6 +8,9 @@ from gateway.text.english.numbers import number
 from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import Rule, rule
 
+_EQUATION = re.compile("[=<>≤≥]")
+_NEAR = 200
+"""Characters in which it is looked for."""
 _SIGNS = {"+": " plus ", "-": " minus ", "⁺": " plus", "⁻": " minus"}
 _KEYS = "Ctrl|Cmd|Command|Control|Alt|Option|Shift|Win|Fn|Meta"
 
@@ -23,9 +26,12 @@ def _isotope(match: re.Match[str]) -> str:
 
 
 def _in_equation(match: re.Match[str]) -> str | None:
-    return _SIGNS[match["say"]] if "=" in match.string else None
+    around = max(0, match.start() - _NEAR), match.end() + _NEAR
+    return _SIGNS[match["say"].strip()] if _EQUATION.search(match.string, *around) else None
 
 
+_TERM = rf"[\d(]|[a-z](?=\s?[-+*/=<>≤≥^{RAISED}),.;]|\s(?:and|or|is|where)\b|$)"
+"""Of an equation: no article."""
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[A-Za-z0-9)])(?P<say>(?P<amount>[{RAISED}]?)(?P<sign>[⁺⁻]))(?![{RAISED}])", _charge),
     rule(rf"(?<![\w)])(?P<say>[{RAISED}]{{1,3}})(?=[A-Z])", _isotope),
@@ -33,6 +39,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\d(+*/= -][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(r"(?<=\b[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(rf"(?<=[{RAISED})])(?P<say>[-+])(?=[\w(])", _in_equation),
+    rule(rf"(?:(?<=[\s(\d][a-z\d{RAISED})])|^[a-z])(?P<say>\s-\s)(?={_TERM})", _in_equation),
+    rule(r"\bx86(?P<say>-)64\b", " "),
     rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
     rule(rf"\b(?:{_KEYS})(?P<say>\+)(?=\w)", " plus "),
 )

@@ -124,6 +124,12 @@ RULES = (
         _digits,
     ),
     rule(
+        r"\bISO(?:/IEC)?\s(\d{3,5}):((?:19|20)\d\d)\b",
+        lambda match: f"ISO {number(match[1])}, {short_code(match[2])}",
+    ),
+    rule(r"\b[Ff]light\s[A-Z]{2}\s?(?P<say>\d{3,4})\b(?![.,]\d)", _code),
+    rule(r"\b(?:Boeing|Airbus)\s[A-Z]?\d{3}(?P<say>-)(?=\d{3})", " "),
+    rule(
         r"\b(?:[Ee]rror|[Ss]tatus|HTTP|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
         _code,
     ),

@@ -70,6 +70,7 @@ UNITS = {
     "m²": "square meter", "m2": "square meter", "km²": "square kilometer", "cm²": "square centimeter",
     "mm²": "square millimeter", "ft²": "square foot", "m³": "cubic meter", "m3": "cubic meter",
     "cm³": "cubic centimeter", "sq ft": "square foot", "sq m": "square meter", "sq km": "square kilometer",
+    "sq. ft": "square foot", "sq. m": "square meter", "sq. km": "square kilometer", "sqft": "square foot",
     "ha": "hectare", "rpm": "R P M", "bpm": "beat per minute", "BPM": "beat per minute", "fps": "F P S",
     "dpi": "D P I", "px": "pixel", "mol": "mole",
     "MB/s": "megabyte per second", "GB/s": "gigabyte per second", "Mb/s": "megabit per second",
@@ -82,7 +83,7 @@ UNITS = {
     "°F": "degree Fahrenheit", "℉": "degree Fahrenheit", "°": "degree", "º": "degree",
 }  # fmt: skip
 _PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
-_PERIODS["bbl"] = "barrel"
+_PERIODS |= {"bbl": "barrel", "kWh": "kilowatt hour", "GB": "gigabyte"}
 _UNCOUNTED = {"hertz", "kilohertz", "megahertz", "gigahertz", "P S I", "R P M", "F P S", "D P I"}
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
@@ -118,6 +119,8 @@ def _money(match: re.Match[str]) -> str | None:
     scale = match["scale"]
     if len(whole) > 15:
         return None
+    if _ARTICLE.search(match.string, max(0, match.start() - 4), match.start()):
+        many, coins = one, coins if match["sign"] == "£" else coin
     if scale:
         return f"{sign}{number(amount)} {_SCALES.get(scale.lower(), scale)} {land}{many}"
     whole = whole or "0"
@@ -162,7 +165,7 @@ def _measure(match: re.Match[str]) -> str | None:
     if name in _ONLY_ATTACHED and (match["space"] or _PLACE.search(before)):
         return None
     unit = UNITS[name]
-    single = match["article"] or amount == "1"
+    single = match["article"] is not None or amount == "1"
     sign = "minus " if match["minus"] else ""
     return f"{sign}{number(amount)} {unit if single else plural_unit(unit)}"
 
@@ -226,6 +229,8 @@ def _percent(match: re.Match[str]) -> str:
     return {"%": " percent", "‰": " per mille", "％": " percent"}[match[0].strip()]
 
 
+_ARTICLE = re.compile(r"\b[Aa]n?\s\Z")
+"""Before a sum that something has: "a five dollar bill"."""
 _FEET = "'’"
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
 _BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/))"
@@ -242,7 +247,7 @@ RULES = (
         _money,
     ),
     rule(
-        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?[\d.])",
+        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?\d|\.\d)",
         _money,
     ),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
@@ -271,7 +276,7 @@ RULES = (
         _duration,
     ),
     rule(r"(?<=°[CF])\s?/\s?(?=[-−]?\d{1,3}(?:\.\d+)?\s?°[CF]\b)", " or "),
-    rule(r"(?<![\w.,$€£#-])(?P<n>[1-5]\d[05])(?P<scale>[CF])\b(?![-'’.]\w)", _oven),
+    rule(r"(?<![\w.,$€£#-])(?P<n>[1-5]\d[05]|\d{2,3}\.\d)(?P<scale>[CF])\b(?![-'’.]\w)", _oven),
     rule(r"\bdegrees (?P<say>[CF])\b(?![.'’]\w)", lambda match: _SCALES_OF_HEAT[match["say"]]),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{_UNIT}){_UNIT_END}", _part_of),
@@ -290,8 +295,10 @@ RULES = (
         " inches",
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
+    rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(
-        r"(?<=\d)\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|oz|gal|bbl|night)\b",
+        r"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|"
+        r"kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile)\b",
         lambda match: f" per {_PERIODS.get(match['unit'], match['unit'])}",
     ),
 )

@@ -114,14 +114,17 @@ def _number(match: re.Match[str]) -> str:
     return number(match["say"])
 
 
-def _thousands(match: re.Match[str]) -> str:
-    return f"{number(match[1])} thousand"
+def _scaled(match: re.Match[str]) -> str:
+    return f"{number(match[1])} {_SCALES[match[2].upper()]}{' plus' if match[3] else ''}"
 
 
 def _other_digits(match: re.Match[str]) -> str:
     return digits(match[0])
 
 
+_SCALES = {"K": "thousand", "M": "million", "B": "billion"}
+_MANY = "people|users|views|downloads|streams|tokens|parameters|params|devices|requests|dollars"
+"""What there are billions of: a 2B is a pencil."""
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
@@ -138,7 +141,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[2])} out of {number(match[3])}",
     ),
     rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
-    rule(r"(?<![\w./])(\d+\.\d+)/(\d+)(?![\w/])", _out_of),
+    rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
     rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
     rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$-])", _operate),
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
@@ -162,6 +165,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<=[\w)])[<>](?=\.?\d)", _beside_number),
     rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
+    rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s?(?:mg|g|kg|ml|mL|l|L|[MGT]B|tablets?)\b)", " times "),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
     rule(r"(?<=\s)@(?=\s)", "at"),
     rule(r"±\s?", "plus or minus "),
@@ -171,13 +175,14 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
-    rule(r"(?<![\w.])(\d+(?:\.\d+)?)[kK](?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _thousands),
+    rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _scaled),
+    rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{_MANY})\b)", _scaled),
     rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),
     rule(r"(?<=\d)(?P<say>\s?[–—]\s?|-)(?=[$€£]?\d)", " to "),
     rule(r"(?<=\d[%‰°])(?P<say>\s?[-–—]\s?)(?=[$€£]?\d)", " to "),
     rule(r"(?<=\d(?:st|nd|rd|th))\s?[-–—]\s?(?=\d)", " to "),
-    rule(r"(?<=\d[kKmMbB])\s?[-–—]\s?(?=[$€£]\d)", " to "),
+    rule(r"(?:(?<=\d[kKmMbB])|(?<=\d[bmt]n))\s?[-–—]\s?(?=[$€£]\d)", " to "),
     rule(r"(?<=\d[apAP][mM])(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(r"(?<=\d)(?P<say>\s?:\s?)(?=\d)", " to "),
     rule(r"(?<=[A-Za-z])-(?=\d)", " "),

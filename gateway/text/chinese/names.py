@@ -1,0 +1,70 @@
+"""Chinese: figures that name something, most of which are read one by one: plates, aircraft, verses."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.numbers import cardinal, digits, phone
+from gateway.text.rules import Rule, rule
+
+_BOOKS = (
+    "创世[记纪]|出埃及记|利未记|民数记|申命记|约书亚记|士师记|路得记|撒母耳记[上下]|列王[记纪][上下]|历代志[上下]|以斯拉记|尼希米记|以斯帖记|约伯记|诗篇|"
+    "箴言|传道书|雅歌|以赛亚书|耶利米书|耶利米哀歌|以西结书|但以理书|何西阿书|约珥书|阿摩司书|约拿书|弥迦书|撒迦利亚书|玛拉基书|"
+    "马太福音|马可福音|路加福音|约翰福音|使徒行传|罗马书|哥林多[前后]书|加拉太书|以弗所书|腓立比书|歌罗西书|帖撒罗尼迦[前后]书|提摩太[前后]书|"
+    "提多书|希伯来书|雅各书|彼得[前后]书|约翰[一二三壹贰叁]书|犹大书|启示录"
+)
+_PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
+_MODELS = "歼轰运直苏图风格征舟娥"
+"""Where the names of aircraft and rockets end: 苏-35, 东风-41, 长征-5."""
+
+
+def _verse(match: re.Match[str]) -> str:
+    last = f"到{cardinal(int(match['last']))}" if match["last"] else ""
+    chapter = "篇" if match["book"] == "诗篇" else "章"
+    return f"{cardinal(int(match['chapter']))}{chapter}{cardinal(int(match['verse']))}{last}节"
+
+
+def _digits(match: re.Match[str]) -> str:
+    return digits(match["say"])
+
+
+def _phone(match: re.Match[str]) -> str:
+    return phone(match["say"])
+
+
+def _pressure(match: re.Match[str]) -> str:
+    """Of blood."""
+    return f"{cardinal(int(match[1]))}斜杠{cardinal(int(match[2]))}毫米汞柱"
+
+
+def _years(match: re.Match[str]) -> str | None:
+    """From when to when something was; hundreds are how long it takes."""
+    years = re.findall(r"\d+", match["say"])
+    return None if all(year.endswith("00") for year in years) else "到".join(map(digits, years))
+
+
+def _arc(match: re.Match[str]) -> str:
+    seconds = f"{cardinal(int(match[3]))}秒" if match[3] else ""
+    return f"{cardinal(int(match[1]))}度{cardinal(int(match[2]))}分{seconds}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?P<book>{_BOOKS})\s?"
+        r"(?P<say>(?P<chapter>\d{1,3}):(?P<verse>\d{1,3})(?:[-–—~～](?P<last>\d{1,3}))?)(?![\d:])",
+        _verse,
+    ),
+    rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·•]?\d{{5}})(?!\d)", _phone),
+    rule(r"(?<!\d)(?P<say>\d{5,6})(?=客服|热线|官方|专线)", _phone),
+    rule(r"(?<![\d/])(\d{2,3})/(\d{2,3})\s?mmHg", _pressure),
+    rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", _digits),
+    rule(r"(?<!\d)(?P<say>996|007)(?=工作|上班|加班|制)", _digits),
+    rule(r"(?<![A-Za-z])C(?P<say>9[12]9)(?!\d)", _digits),
+    rule(rf"(?<=[{_MODELS}])-(?=\d)", ""),
+    rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", _digits),
+    rule(r"(?<=[（(])(?P<say>\d{3,4}\s?[-–—~～]\s?\d{3,4})(?=年)", _years),
+    rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", _digits),
+    rule(r"(?<!\d)(?P<say>3\.15)(?=晚会|消费)", _digits),
+    rule(r"(?<!\d)(\d{1,3})°\s?(\d{1,2})[′'’](?:\s?(\d{1,2})[″\"”])?", _arc),
+    rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(?=[1-9](?!\d))", "第"),
+)
