@@ -152,6 +152,18 @@ def test_every_path_a_document_names_exists(document: str) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("folder", [*PACKAGES, "benchmarks", "frontend", "tests"])
+def test_every_source_that_another_one_names_exists(folder: str) -> None:
+    named = re.compile(
+        rf"(?<![\w./-])(?:{'|'.join([*PACKAGES, 'benchmarks', 'frontend', 'tests'])})/[\w/.-]+\.(?:py|js)\b"
+    )
+    sources = [path for kind in ("py", "js", "mjs") for path in (ROOT / folder).rglob(f"*.{kind}")]
+    sources = [path for path in sources if "node_modules" not in path.parts]
+    assert sources
+    told = {(path.name, name) for path in sources for name in named.findall(path.read_text())}
+    assert [name for name in sorted(told) if not (ROOT / name[1]).exists()] == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
     path = ROOT / document
@@ -173,6 +185,17 @@ def test_every_room_lists_its_files(package: str) -> None:
             if name not in listed and f"`gateway/{name}/`" not in rooms
         ]
     assert unlisted == []
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "benchmarks"])
+def test_every_file_that_a_room_lists_is_there(package: str) -> None:
+    gone = [
+        f"{room.parent.relative_to(ROOT)}/{name}"
+        for room in (ROOT / package).rglob("__init__.py")
+        for name in re.findall(r"^(?:\* `)?(\w+\.py)", room.read_text(), re.MULTILINE)
+        if not (room.parent / name).exists()
+    ]
+    assert gone == []
 
 
 def test_extras_are_installed_by_a_command_that_finds_them() -> None:

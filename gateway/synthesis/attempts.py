@@ -48,7 +48,7 @@ class Work(Protocol):
         """Or tokens, committed so far: an attempt that added some has brought the work on."""
 
     async def use(self, ticket: Ticket, lease: Lease) -> None:
-        """Use the slot until it is not needed any more. Raises what `gateway.relay.relay` raises."""
+        """Use the slot until it is not needed any more. Raises what `gateway.streams.relay.relay` raises."""
 
     def same_model(self) -> Requirement | None:
         """What the next worker must offer; None as long as nothing was begun."""

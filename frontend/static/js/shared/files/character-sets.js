@@ -1,6 +1,6 @@
 /**
  * Which encoding a text has, by its writing, as the service finds it in the text of a book
- * (gateway/documents/reader/character_sets.py, where the rules are told). Bytes are looked at as characters of Latin-1.
+ * (gateway/documents/reader/plain/character_sets.py, where the rules are told). Bytes are looked at as characters of Latin-1.
  */
 import { CHARACTERS, ENCODINGS, LATIN, LETTERS } from "./writings.js";
 

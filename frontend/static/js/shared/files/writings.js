@@ -1,6 +1,6 @@
 /**
  * How often the letters of a language, and the characters of Chinese, Japanese and Korean, stand in texts: the tables
- * of the service (gateway/documents/reader/writings.py, where they are told of).
+ * of the service (gateway/documents/reader/plain/writings.py, where they are told of).
  */
 export const LETTERS = {
   en: "eatinosrldcumhpgfbykwvxjzqé",
