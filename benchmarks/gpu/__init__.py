@@ -5,7 +5,6 @@ adapters/    what adapters cost
 ranks/       over several GPUs
 kernels/     single kernels
 service.py   what listeners get of a gateway and a worker; `resume.py`: clips that go on
-spare_rows.py    steps with rows to spare for the matrix library, and without
 accuracy.py  how far results are from double precision
 many_rows.py     steps with and without what products of many rows do to be fast
 profile.py       which kernels a step's time goes to
