@@ -19,6 +19,7 @@ from gateway.database import Book, TendedRow
 from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
+from gateway.slots.line.tickets import Ticket
 from worker.protocol import REGISTRATION_PATH
 
 Row = TypeVar("Row", bound=TendedRow | Book)
@@ -161,10 +162,26 @@ def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:
     return gateway.callers.client(connection).address
 
 
-def owns_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> bool:
-    """Whether the ticket is of the same client, and the request is not another site's page's."""
+def check_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> tuple[Ticket, bool]:
+    """The ticket, and whether it is an administrator who asks about it and not its client.
+
+    Raises ApiError: 401, 403, 429 for somebody unknown; 404 for whoever else asks, another site's page
+    included, and where there is no ticket.
+    """
     ticket = gateway.pool.tickets.get(ticket_id)
-    if ticket is None or not is_welcome(connection.headers, gateway.settings.allowed_origins):
+    admin = is_admin(connection, gateway)  # also of what comes from the operator's own address
+    if not admin and not (ticket is not None and _owns(connection, gateway, ticket)):
+        if "x-admin-token" in connection.headers:
+            check_admin(connection, gateway)
+        gateway.callers.identify(connection)
+        ticket = None
+    if ticket is None:
+        raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket_id!r}", param="ticket")
+    return ticket, admin
+
+
+def _owns(connection: HTTPConnection, gateway: Gateway, ticket: Ticket) -> bool:
+    if not is_welcome(connection.headers, gateway.settings.allowed_origins):
         return False
     try:
         return gateway.callers.identify(connection).tenant == ticket.standing.tenant

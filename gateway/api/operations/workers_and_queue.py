@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.api.permissions import check_admin, is_admin, owns_ticket, require_admin, who_administers
+from gateway.api.permissions import check_ticket, require_admin, who_administers
 from gateway.errors import ApiError
 from gateway.operations.overview import MAX_LISTED, describe_queue, describe_ticket, describe_workers
 from gateway.service import GatewayDep
@@ -67,30 +67,17 @@ async def cancel_tickets(chosen: Tickets, request: Request, gateway: GatewayDep)
 
 @tickets.get("/queue/{ticket}")
 async def get_ticket(ticket: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
-    """How one request stands: one's own, or as an administrator anybody's; for others there is none."""
-    if not is_admin(request, gateway):
-        gateway.callers.identify(request)  # somebody unknown hears that
-        if not owns_ticket(request, gateway, ticket):
-            raise _unknown(ticket)
-    if (found := gateway.pool.tickets.get(ticket)) is None:
-        raise _unknown(ticket)
+    """How one request stands: one's own, or as an administrator anybody's."""
+    found, _ = check_ticket(request, gateway, ticket)
     return describe_ticket(gateway.pool, found)
 
 
 @tickets.delete("/queue/{ticket}")
 async def cancel_ticket(ticket: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """End a waiting or running request: one's own, or as an administrator anybody's."""
-    admin = is_admin(request, gateway)  # also of what comes from the operator's own address
-    if not admin and not owns_ticket(request, gateway, ticket):
-        check_admin(request, gateway)
+    _, admin = check_ticket(request, gateway, ticket)
     by = "an administrator" if admin else "its client"
-    reason = ApiError(409, "cancelled", f"the request was cancelled by {by}")
-    if not gateway.pool.end(ticket, reason):
-        raise _unknown(ticket)
+    gateway.pool.end(ticket, ApiError(409, "cancelled", f"the request was cancelled by {by}"))
     if admin:
         gateway.operations.log.say("admin", ticket, "cancel", who=who_administers(request, gateway))
     return {"ticket_id": ticket, "cancelled": True}
-
-
-def _unknown(ticket: str) -> ApiError:
-    return ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")

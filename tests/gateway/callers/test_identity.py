@@ -252,43 +252,34 @@ async def test_its_client_and_an_administrator_hear_how_a_ticket_stands(tenant: 
         assert (gone.status_code, gone.json()["error"]["code"]) == (404, "unknown_ticket")
 
 
+@pytest.mark.parametrize("call", [ask_about, cancel])
 @pytest.mark.parametrize(
-    "headers",
+    ("headers", "status_code"),
     [
-        {},
-        {"X-API-Key": LIMITED},
-        {"X-Admin-Token": "not-the-administrators"},
-        {"X-Forwarded-For": "10.0.0.8"},
-        {"Origin": "http://evil.example", "X-API-Key": ACME},
+        ({}, 404),
+        ({"X-API-Key": LIMITED}, 404),
+        ({"X-Forwarded-For": "10.0.0.8"}, 404),
+        ({"Origin": "http://evil.example", "X-API-Key": ACME}, 404),
+        ({"X-API-Key": "nobody-0123456789abcdef"}, 401),
+        ({"X-Admin-Token": "not-the-administrators"}, 401),
     ],
 )
-async def test_for_others_there_is_no_such_ticket(headers: dict) -> None:
+async def test_for_others_there_is_no_such_ticket(headers: dict, status_code: int, call: Any) -> None:
     app = serving_app(api_keys=KEYS, admin_token="the-administrators")
     with app.state.gateway.pool.admit("r", Requirement(), standing=Standing("key:acme")) as ticket:
-        answers = [await ask_about(app, id, "10.0.0.7", **headers) for id in (ticket.id, "q_none")]
-        assert [answer.status_code for answer in answers] == [404, 404]
+        answers = [await call(app, id, "10.0.0.7", **headers) for id in (ticket.id, "q_none")]
+        assert [answer.status_code for answer in answers] == [status_code, status_code]
         assert answers[0].text.replace(ticket.id, "q_none") == answers[1].text
-        unknown = await ask_about(app, ticket.id, "10.0.0.7", **{"X-API-Key": "nobody-0123456789abcdef"})
-        assert unknown.status_code == 401
+        assert ticket.ended_by is None
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"X-API-Key": LIMITED},
-        {"X-API-Key": "nobody-0123456789abcdef"},
-        {"X-Forwarded-For": "10.0.0.8"},
-        {"Origin": "http://evil.example", "X-API-Key": ACME},
-    ],
-)
-async def test_nobody_else_may_and_cannot_tell_whether_there_is_such_a_ticket(headers: dict) -> None:
+async def test_of_a_request_that_has_ended_its_client_hears_that_there_is_none() -> None:
     app = serving_app(api_keys=KEYS, admin_token="the-administrators")
     with app.state.gateway.pool.admit("r", Requirement(), standing=Standing("key:acme")) as ticket:
-        response = await cancel(app, ticket.id, "10.0.0.7", **headers)
-        assert response.status_code == 401
-        assert response.content == (await cancel(app, "q_none", "10.0.0.7", **headers)).content
-        assert ticket.ended_by is None
+        pass
+    for call in (ask_about, cancel):
+        answer = await call(app, ticket.id, "10.0.0.7", **{"X-API-Key": ACME})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_ticket")
 
 
 @pytest.mark.parametrize(

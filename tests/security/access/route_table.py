@@ -66,7 +66,6 @@ PUBLIC = {
 
 
 ADMIN = {
-    ("DELETE", "/api/queue/{ticket}"),
     ("GET", "/api/events"),
     ("GET", "/api/fleet"),
     ("POST", "/api/fleet/orders"),
@@ -87,6 +86,7 @@ ADMIN = {
 
 
 OWNED = {
+    ("DELETE", "/api/queue/{ticket}"),
     ("GET", "/api/queue/{ticket}"),
     ("DELETE", "/api/adapters/{id}"),
     ("GET", "/api/adapters"),
