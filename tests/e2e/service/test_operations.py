@@ -147,6 +147,6 @@ async def test_nothing_that_was_said_is_logged(start: StartFleet) -> None:
     async with gateway.stream(text="canary three") as stream:
         await stream.receive_rest()
     workers[0].terminate()
-    gateway.stop()
+    gateway.terminate()
     assert gateway.log
     assert not [line for line in gateway.log + workers[0].log if "canary" in line]
