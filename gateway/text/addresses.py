@@ -45,7 +45,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
         rule(rf"{edge}(?P<say>{folders}[A-Za-z0-9_-]+\.(?:{_FILES})(?::\d{{1,6}})?)(?![A-Za-z0-9])", say_all),
         rule(
-            r"(?<![\w/.:<¢%°€£$])(?P<say>[~.]{0,2}/[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+            r"(?<![\w/.:<¢%°€£])(?<!\$(?=/))(?P<say>[~.]{0,2}/[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
             r"(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",
             say_all,
         ),

@@ -31,7 +31,8 @@ _OTHER_SCRIPT = re.compile(
 )
 """A Greek letter or two are mathematics."""
 _IDEOGRAM_AND_FIGURE = re.compile("[\u3400-\u9fff]\\d|\\d[\u3400-\u9fff]")
-"""What a Chinese reader says, among many names of products, too."""
+"""What a Chinese reader says, among names of products, too."""
+_FEW_WORDS = 5
 LANGUAGES = ("en", "zh")
 """What can be normalised."""
 
@@ -107,5 +108,5 @@ def _is_chinese(sentence: str, language: str | None) -> bool:
     words = len(_LATIN_WORD.findall(sentence))
     if not ideograms:
         return not words and language is not None and language.startswith("zh")
-    least = 0.5 if _IDEOGRAM_AND_FIGURE.search(sentence) else 1.5
+    least = 0.5 if words <= _FEW_WORDS and _IDEOGRAM_AND_FIGURE.search(sentence) else 1.5
     return words < 3 or ideograms >= words * least

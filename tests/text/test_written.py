@@ -139,6 +139,10 @@ ENGLISH = {
     "Jan.–Mar. sales, Oct-Dec 2023": "January to March sales, October to December twenty twenty-three",
     "John 3:16, Gen. 1:1, Mark 5:3 and 5:30": "John three sixteen, Gen. one one, Mark five three and five"
     " thirty",
+    "p+q=3, r-s=0": "p plus q equals three, r minus s equals zero",
+    "lr = 1e-5, p < 1e-3": "lr equals one times ten to the minus five, p is less than one"
+    " times ten to the minus three",
+    "$./setup.py for $5/kWh": "$dot slash setup dot py for five dollars per kilowatt hour",
     "In /etc/hosts. Or /usr. Fix src/main.py:42": "In slash etc slash hosts. Or slash usr. Fix src slash"
     " main dot py colon forty-two",
     "ISO 9001:2015, a Boeing 737-800, flight BA2490": "ISO nine thousand one, twenty fifteen, a Boeing seven"
