@@ -116,10 +116,13 @@ def examine(recording: Recording, cleanable: bool = False) -> Checked:
 
 
 def frame_levels(recording: Recording) -> np.ndarray:
-    """float [frames]: level of each 20 ms in dB of full scale; what is left over at the end is dropped."""
+    """float [frames]: level of each 20 ms in dB of full scale; what is left over at the end is dropped.
+
+    A constant offset, as cheap microphones have it, is no sound.
+    """
     size = round(_FRAME_SECONDS * recording.sample_rate)
     frames = recording.samples[: len(recording.samples) // size * size].reshape(-1, size) / 32768.0
-    return 10 * np.log10((frames**2).mean(axis=1) + 1e-12)
+    return 10 * np.log10(frames.var(axis=1) + 1e-12)
 
 
 def is_sound(levels: np.ndarray) -> np.ndarray:

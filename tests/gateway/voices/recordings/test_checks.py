@@ -68,6 +68,14 @@ def test_silence_at_the_ends_is_cut_off_and_pauses_stay() -> None:
     assert np.array_equal(again.recording.samples, checked.recording.samples)
 
 
+def test_the_constant_offset_of_a_microphone_is_neither_sound_nor_noise() -> None:
+    pause = np.zeros(2 * RATE)
+    audio = np.concatenate([pause, speech(3.0), pause, speech(3.0), pause])
+    without, offset = check(recording(audio)), check(recording(audio + 0.02))
+    assert codes(offset) == codes(without) == {"long_pause", "trimmed"}
+    assert offset.recording.seconds == without.recording.seconds
+
+
 @pytest.mark.parametrize(
     ("audio", "code", "advice"),
     [
