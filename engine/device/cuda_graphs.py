@@ -84,16 +84,19 @@ class GraphRecorder:
         priority = -1 if first else 0
         self._stream = torch.cuda.Stream(device, priority=priority) if device.type == "cuda" else None
 
-    def record(self, compute: Compute) -> Compute:
+    def record(self, compute: Compute, rehearse: Compute | None = None) -> Compute:
         """What launches all of `compute` at once, on the stream that is current then.
 
-        `compute` must launch the same kernels whenever it is called.
+        Args:
+            compute: must launch the same kernels whenever it is called.
+            rehearse: launches each of them at least once, in the same shapes, and makes all constants; None:
+                `compute`.
         """
         if self._stream is None:
             return compute
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
-            compute()  # compiles kernels and lets libraries make their workspaces
+            (rehearse or compute)()  # compiles kernels and lets libraries make their workspaces
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
         self._recordings.append(Recording(compute, self._device, self._stream, self._pool))
         return self._recordings[-1]
@@ -110,7 +113,7 @@ class Rehearsal(GraphRecorder):
     def __init__(self, first: bool = False) -> None:
         super().__init__(torch.device("cpu"), first)
 
-    def record(self, compute: Compute) -> Compute:
+    def record(self, compute: Compute, rehearse: Compute | None = None) -> Compute:
         """See `GraphRecorder.record`."""
-        compute()
+        (rehearse or compute)()
         return compute

@@ -32,7 +32,7 @@ from models.voxcpm.adapters import make_bank
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.programs.builder import COMPILED_SHARE, ProgramBuilder
+from models.voxcpm.programs.builder import COMPILED_SHARE, PLAIN_SHARE, ProgramBuilder
 from models.voxcpm.programs.patch_program import PatchResult, patch_results
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.programs.step_programs import Lead, ProgramPlan, Report, StepPrograms
@@ -133,9 +133,16 @@ class VoxCPMRunner:
         """Build the programs of `plan` and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         with on_device(self.device):
             compiled = COMPILED_SHARE if self.builder.compile_ahead(plan, report) else 0.0
-            programs = self.build(plan, record, lambda share: report(compiled + (1 - compiled) * share))
+            share_of_plain = 1.0 if self.adapters is None else PLAIN_SHARE
+
+            def recorded(share: float) -> None:
+                report(compiled + (1 - compiled) * share)
+
+            programs = self.build(plan, record, lambda share: recorded(share_of_plain * share))
             if self.adapters is not None:
-                programs.record_adapted(self.adapters.generation)
+                programs.record_adapted(
+                    self.adapters.generation, lambda share: recorded(PLAIN_SHARE + (1 - PLAIN_SHARE) * share)
+                )
             if self.device.type == "cuda":
                 self._streams.warm_up()
         self._programs = ProgramRunner(

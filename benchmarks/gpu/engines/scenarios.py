@@ -47,6 +47,8 @@ from models.voxcpm.engine import EngineOptions
 
 RESULTS = Path(__file__).parents[2] / "results" / "gpu.json"
 PACKAGES = ("torch", "triton", "flash_attn", "numpy", "transformers", "nano-vllm-voxcpm")
+ADAPTER_SLOTS = 8
+"""A worker's on a GPU."""
 MARK = "RESULT "
 Figures = dict[str, Any]
 
@@ -114,11 +116,17 @@ def measure_real_time(bench: Bench) -> Figures:
 
 
 def measure_start_up(bench: Bench) -> Figures:
+    """Without adapters, and with slots for as many as a worker has."""
+    slots = "--adapter-slots", str(ADAPTER_SLOTS)
+    return starts(bench) | {"with_adapter_slots": ADAPTER_SLOTS, "with_adapters": starts(bench, *slots)}
+
+
+def starts(bench: Bench, *options: str) -> Figures:
     """Twice in new processes, whose last line is the result: the first finds no compiled kernels, the second
     those of the first.
     """
     own = [argument for argument in bench.arguments.argv if argument != "--peer"]
-    command = [sys.executable, "-m", "benchmarks.gpu.engines.scenarios", *own, "--only-start-up"]
+    command = [sys.executable, "-m", "benchmarks.gpu.engines.scenarios", *own, *options, "--only-start-up"]
     found = []
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"TRITON_CACHE_DIR": cache}
@@ -258,6 +266,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--attention", default="auto", help="attention back end")
     parser.add_argument("--max-model-len", type=int, default=4096)
     parser.add_argument("--only-start-up", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--adapter-slots", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     arguments.argv = sys.argv[1:] if argv is None else argv
     arguments.scenarios = arguments.scenarios or list(SCENARIOS)
@@ -280,7 +289,8 @@ def main(argv: list[str] | None = None) -> int:
         max_model_len=arguments.max_model_len,
     )  # fmt: skip
     if arguments.only_start_up:
-        sized = dataclasses.replace(options, max_num_seqs=arguments.start_up_seqs)
+        slots, seqs = arguments.adapter_slots, arguments.start_up_seqs
+        sized = dataclasses.replace(options, max_num_seqs=seqs, adapter_slots=slots)
         print(MARK + json.dumps(ours_engine.start_up(directory, arguments.device, sized)))
         return 0
     bench = Bench(directory, device, options, arguments, machine_rates(device))

@@ -15,7 +15,7 @@ from engine.parallel.part import Part
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, LanguageProgram, LanguageShape
-from models.voxcpm.programs.patch_program import PatchProgram
+from models.voxcpm.programs.patch_program import REHEARSED_STEPS, PatchProgram
 from models.voxcpm.programs.step_programs import Lead, ProgramPlan, Report, StepPrograms
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.vae.waveform_streams import LastPatches, WaveformStreams
@@ -27,8 +27,8 @@ WAVEFORM_SHARE = 0.2
 """Of the time that all programs take to record, about."""
 COMPILED_SHARE = 0.5
 """Of the time that programs take whose kernels no earlier start has compiled, about."""
-REHEARSED_STEPS = 3
-"""Of the solver: a first, a last and one between them launch all that ten do."""
+PLAIN_SHARE = 0.45
+"""Of the time that all programs take to record where some have adapters, those without, about."""
 
 
 class ProgramBuilder:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from models.lora.bank import Generation
 
 
+REHEARSED_STEPS = 3
+"""Of the solver: a first, a last and one between them launch all that ten do."""
+
+
 class PatchRow(NamedTuple):
     """What one patch is made from, beside hidden states and the patch before it."""
 
@@ -175,6 +179,12 @@ class PatchProgram(StepProgram):
         if self._waveforms is not None:
             begins = inputs["fresh"] if self.shape.begins else None
             self._waveforms.hand_over(patches, stops, slots, begins)
+
+    @torch.inference_mode()
+    def rehearse(self) -> None:
+        """See `StepProgram.rehearse`: by fewer steps of the solver."""
+        self._solver.schedule(self.num_steps)
+        self.compute(min(self.num_steps, REHEARSED_STEPS))
 
 
 def _fields(shape: PatchShape, patch: tuple[int, int]) -> Fields:

@@ -33,6 +33,10 @@ class StepProgram(ABC):
     def compute(self) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
 
+    def rehearse(self) -> None:
+        """Launches what `compute` launches, each kernel at least once; see `GraphRecorder.record`."""
+        self.compute()
+
     @abstractmethod
     def replay(self, first: bytes, second: bytes) -> None:
         """Launch what rank 0 launched, with what it had filled in."""

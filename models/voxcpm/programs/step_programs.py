@@ -156,13 +156,15 @@ class StepPrograms:
             self._adapted[program] = _recorded(build(program.shape, adapters), self._recorder)
         return self._adapted[program]
 
-    def record_adapted(self, adapters: Generation) -> None:
+    def record_adapted(self, adapters: Generation, report: Report = lambda share: None) -> None:
         """All that `adapted` can be asked for, the largest first."""
         chunks = [program for rooms in self._chunks.values() for program in rooms]
         languages = sorted([*chunks, *self._decodes], key=lambda program: -program.shape.attention.num_tokens)
         patches = [program for sizes in self._patches.values() for program in sizes]
-        for program in (*languages, *sorted(patches, key=lambda program: -program.shape.rows)):
+        ordered = [*languages, *sorted(patches, key=lambda program: -program.shape.rows)]
+        for done, program in enumerate(ordered, start=1):
             self.adapted(program, adapters)
+            report(done / len(ordered))
 
     def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[LanguageProgram, int]]:
         """See `Rooms.pack`."""
@@ -174,5 +176,5 @@ class StepPrograms:
 
 
 def _recorded(program: Program, recorder: GraphRecorder) -> Program:
-    program.use(recorder.record(program.compute))
+    program.use(recorder.record(program.compute, program.rehearse))
     return program

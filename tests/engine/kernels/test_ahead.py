@@ -58,7 +58,7 @@ def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:
     found = json.loads(lines[-1])
     assert found.pop("reported") == pytest.approx([1 / 3, 2 / 3, 1])
     launchers = 3 if found.pop("launchers_in_c") else 0
-    assert found == {"counts": [3, 0], "rehearsed": 1, "binaries": 3, "launchers": launchers}
+    assert found == {"counts": [3, 0], "described": 3, "binaries": 3, "launchers": launchers, "kept": 0}
 
 
 def test_a_kernel_has_one_key_in_whatever_order_kernels_are_met(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_a_machine_without_room_for_processes_starts_all_the_same(
     def rehearse() -> None:
         for module, name, form in KERNELS:
             hook = ahead.knobs.runtime.jit_cache_hook
-            function = SimpleNamespace(fn=SimpleNamespace(__qualname__=name))
+            function = SimpleNamespace(fn=SimpleNamespace(__qualname__=name), device_caches=[({},)])
             launch = SimpleNamespace(module=module, jit_function=function)
-            assert hook(fn=launch, compile={"specialization_data": form}, key="")
+            assert hook(fn=launch, compile={"specialization_data": form, "device": 0}, key="")
 
     with caplog.at_level(logging.WARNING):
         assert ahead.compile_ahead(rehearse, "work") == 0
