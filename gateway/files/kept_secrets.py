@@ -60,6 +60,8 @@ def _make(path: Path) -> str:
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(32) + "\n")
+            file.flush()
+            os.fsync(descriptor)  # or the name may be on the disk, and what it names not
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
     finally:

@@ -75,6 +75,20 @@ def test_a_file_that_others_can_read_is_closed_to_them(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / ADMIN_TOKEN).stat().st_mode) == 0o600
 
 
+def test_a_secret_has_its_name_once_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that a power failure left empty would be no secret at any later start."""
+    synced: list[tuple[int, list[str]]] = []
+
+    def sync(file: int) -> None:
+        synced.append((os.fstat(file).st_size, [path.name for path in tmp_path.glob(ADMIN_TOKEN)]))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    token = kept_secret(tmp_path, ADMIN_TOKEN)
+    assert synced == [(len(token) + 1, [])]
+
+
 def test_what_is_no_secret_is_not_taken_for_one(tmp_path: Path) -> None:
     (tmp_path / ADMIN_TOKEN).write_text("a\n")
     assert len(kept_secret(tmp_path, ADMIN_TOKEN)) >= 32
