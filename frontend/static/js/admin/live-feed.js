@@ -9,8 +9,8 @@
 import { within } from "../shared/service/patience.js";
 import { serverEvents } from "./server-events.js";
 
-export const POLL_MS = 2000;
-export const SILENCE_MS = 5000;
+const POLL_MS = 2000;
+const SILENCE_MS = 5000;
 /** A poll that is not answered for so long counts as one that failed. */
 const POLL_SILENCE_MS = 10_000;
 const POLLS_BETWEEN_STREAMS = 5;

@@ -4,7 +4,7 @@
  * columns(n, seconds) folds it to n values for a drawing that is `seconds` wide, so the picture
  * can be redrawn at any width without touching the samples again.
  */
-export const BUCKET_SECONDS = 0.01;
+const BUCKET_SECONDS = 0.01;
 
 export class Envelope {
   #peaks = [];

@@ -6,7 +6,7 @@
  *   reporter.note(report, sampleRate);   // each report of the player
  *   reporter.flush();                    // at the end
  */
-export const INTERVAL_SECONDS = 2;
+const INTERVAL_SECONDS = 2;
 
 export class PlaybackReporter {
   #send;

@@ -17,10 +17,10 @@
 import { Clip } from "./clip.js";
 import { Stretch } from "./stretch.js";
 
-export const PREROLL_SECONDS = 0.08;
-export const PREROLL_LIMIT_SECONDS = 0.5;
+const PREROLL_SECONDS = 0.08;
+const PREROLL_LIMIT_SECONDS = 0.5;
 export const FADE_SECONDS = 0.005;
-export const RATE_LIMITS = [0.5, 2];
+const RATE_LIMITS = [0.5, 2];
 const KEPT_BEHIND_SECONDS = 1;
 
 export class Playout {

@@ -25,12 +25,12 @@ export function operationView(operation, schemas) {
 }
 
 /** A path that may break before each slash. */
-export function breakable(path) {
+function breakable(path) {
   return path.split(/(?=\/)/).flatMap((part) => [h("wbr"), part]);
 }
 
 /** Text in which `this` is code. */
-export function withCode(text) {
+function withCode(text) {
   return text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
 }
 

@@ -65,8 +65,3 @@ export function integer(value) {
 export function ratio(value) {
   return decimal(value, 2);
 }
-
-/** (1, "worker") -> "1 worker", (3, "worker") -> "3 workers" */
-export function plural(count, noun) {
-  return `${integer(count)} ${noun}${count === 1 ? "" : "s"}`;
-}

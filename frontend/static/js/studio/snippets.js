@@ -28,7 +28,7 @@ export function curlCommand(origin, request, { keyed = false } = {}) {
 }
 
 /** A JSON value as Python writes it; what both quote alike stays as it is. */
-export function pythonLiteral(value) {
+function pythonLiteral(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return JSON.stringify(value);

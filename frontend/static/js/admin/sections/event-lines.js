@@ -12,7 +12,7 @@ export const MAX_LINES = 500;
 const keyOf = ({ id, at, kind, subject }) => (id === null || id === undefined ? `${at} ${kind} ${subject}` : id);
 
 /** "worker_up" -> "worker": kinds are grouped by what they are about. */
-export function familyOf(kind) {
+function familyOf(kind) {
   return kind.split(/[_.]/)[0];
 }
 

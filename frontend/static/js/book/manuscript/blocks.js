@@ -167,7 +167,7 @@ export function isPending(block, kept) {
 }
 
 /** Whether the chosen take says something else than the block does now. */
-export function isStale(block, kept) {
+function isStale(block, kept) {
   const changed = ["text", "voice", "pronunciations"].some((name) => JSON.stringify(block[name]) !== JSON.stringify(kept[name]));
   return kept.stale || changed;
 }

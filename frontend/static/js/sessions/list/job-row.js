@@ -13,7 +13,7 @@ export function isOpen({ state }) {
 }
 
 /** What is told of it beside its title: length, and how long it will take. */
-export function jobFacts({ audio_seconds: seconds, eta_seconds: eta, error }) {
+function jobFacts({ audio_seconds: seconds, eta_seconds: eta, error }) {
   return [
     seconds > 0 && duration(Math.round(seconds)),
     eta !== null && t("jobs.left", { time: duration(Math.max(1, Math.round(eta))) }),

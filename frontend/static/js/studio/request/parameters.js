@@ -9,7 +9,7 @@ import { h, icon } from "../../shared/page/dom.js";
 import { Slider } from "../../shared/page/slider.js";
 import { MOST_INSTRUCTIONS } from "../share-link.js";
 
-export const SEED_LIMIT = 2 ** 31;
+const SEED_LIMIT = 2 ** 31;
 
 /** Sliders: name in the request, messages, range, and where the page config tells the default. */
 const SLIDERS = [

@@ -13,7 +13,7 @@ import { RecordingPanel } from "./recording-panel.js";
 import { takeOfFile } from "./take-of-file.js";
 import { TakeView } from "./take-view.js";
 
-export const ACCEPTED = ".wav,.flac,.aif,.aiff,.mp3,.aac,.m4a,.ogg,.opus,.webm,audio/*";
+const ACCEPTED = ".wav,.flac,.aif,.aiff,.mp3,.aac,.m4a,.ogg,.opus,.webm,audio/*";
 
 export class SourcePanel extends EventTarget {
   #recording = new RecordingPanel();
