@@ -112,6 +112,13 @@ class WatchedPage:
         dialog.dismiss()
 
 
+def sent_frames(page: Page) -> list[str]:
+    """What the page's sockets send from now on, as it comes."""
+    sent: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+    return sent
+
+
 @contextlib.contextmanager
 def watched_page(browser: Browser, **context_options: object) -> Iterator[WatchedPage]:
     """A page in a fresh context (no storage, no cookies), without service worker unless one is allowed."""

@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.worker.harness import WorkerProcess
+from tests.worker.harness import WorkerProcess, ready_worker
 
 
 @pytest.fixture(scope="session")
 def shared_process() -> Iterator[WorkerProcess]:
-    process = WorkerProcess(slots=2, step_ms=10)
-    try:
-        yield process.wait_until_ready()
-    finally:
-        process.kill()
-    assert not process.defects()
+    with ready_worker(slots=2, step_ms=10) as process:
+        yield process
 
 
 @pytest.fixture

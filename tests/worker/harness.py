@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -104,6 +104,17 @@ class WorkerProcess(ListeningProcess):
 
 
 StartWorker = Callable[..., WorkerProcess]
+
+
+@contextlib.contextmanager
+def ready_worker(**options: Any) -> Iterator[WorkerProcess]:
+    """One until the end of the block, whose log has no defects then."""
+    process = WorkerProcess(**options)
+    try:
+        yield process.wait_until_ready()
+    finally:
+        process.kill()
+    assert not process.defects()
 
 
 class Client:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.e2e.browser import watched_page
+from tests.e2e.browser import sent_frames, watched_page
 from tests.e2e.processes import Server, end_requests, eventually, gateway, worker
 from tests.gateway.callers.administration import ADMIN
 
@@ -110,8 +110,7 @@ class TestSpeaking:
         expect(words(page, "heard")).to_have_count(4, timeout=30_000)
 
     def test_a_token_feed_brings_the_text_as_a_language_model_would(self, page: Page, fleet: Server) -> None:
-        sent: list[str] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        sent = sent_frames(page)
         open_live(page, fleet)
         page.get_by_role("radio", name="Token feed").check()
         page.locator("#rate").fill("15")
@@ -123,8 +122,7 @@ class TestSpeaking:
         assert sum('"append"' in message for message in sent) >= 3
 
     def test_the_voice_and_the_parameters_of_the_page_are_sent(self, page: Page, fleet: Server) -> None:
-        sent: list[str] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        sent = sent_frames(page)
         open_live(page, fleet)
         page.click("#advanced summary")
         page.fill("#seed", "42")

@@ -37,6 +37,17 @@ def hasten(patch: pytest.MonkeyPatch, sentences: int = 1, **intervals: int) -> N
     patch.setattr("models.voxcpm.finetuning.trainer.SAVE_EVERY_SECONDS", 0.0)
 
 
+def whole_run(
+    recordings: Path, out: Path, sentences: int = 1, **changes: Any
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Its folder, and what it told."""
+    events: list[dict[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        hasten(patch, sentences)
+        run.finetune(recordings, out, options(**changes), events.append)
+    return out, events
+
+
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "lora_weights.safetensors")
 

@@ -31,6 +31,7 @@ from tests.models.finetuning.short_runs import (
     hasten,
     options,
     weights,
+    whole_run,
 )
 from tests.parity import adapters
 
@@ -42,12 +43,7 @@ def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    events: list[dict[str, Any]] = []
-    out = tmp_path_factory.mktemp("out") / "anna"
-    with pytest.MonkeyPatch.context() as patch:
-        hasten(patch)
-        finetune(recordings, out, options(decoder=True, steps=8), events.append)
-    return out, events
+    return whole_run(recordings, tmp_path_factory.mktemp("out") / "anna", decoder=True, steps=8)
 
 
 @pytest.fixture(scope="module")

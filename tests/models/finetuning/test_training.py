@@ -26,6 +26,7 @@ from tests.models.finetuning.short_runs import (
     check_same_weights,
     hasten,
     options,
+    whole_run,
 )
 from tests.parity import adapters
 
@@ -37,13 +38,7 @@ def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """A whole run: its folder, and what it told."""
-    events: list[dict[str, Any]] = []
-    out = tmp_path_factory.mktemp("out") / "anna"
-    with pytest.MonkeyPatch.context() as patch:
-        hasten(patch, sentences=2)
-        finetune(recordings, out, options(), events.append)
-    return out, events
+    return whole_run(recordings, tmp_path_factory.mktemp("out") / "anna", sentences=2)
 
 
 def test_validation_gets_better_and_the_best_is_written(trained: tuple[Path, list[dict[str, Any]]]) -> None:

@@ -27,7 +27,7 @@ from models.llm.programs.tables import PREFIX
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from tests.engine.fakes import digest, make_engine
-from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, packed, play
+from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, check_each_alone, packed
 
 FREELY = SamplingParams(bad_words=(tuple(range(PREFIX + 2)),))
 """Rules that no slot has room for."""
@@ -226,18 +226,11 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     limits = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_seqs + 8}
     limits |= {"max_prefill_tokens": max_prefill_tokens, "look_ahead": True}
     engine = make_engine(device, **limits)  # type: ignore[arg-type]
-    events: dict[int, list[tuple[str, Any]]] = defaultdict(list)
-    expected = {}
+    expected, arrivals = {}, []
     for number, (prompt, count, freely, arrival) in enumerate(requests):
         expected[str(number)] = alone(prompt, number, count)
-        events[arrival].append(("add", Sequence(str(number), list(prompt), count, state(number, freely))))
-    for at, method, number in changes:
-        events[at].append((method, str(number)))
-    cancelled = {str(number) for _, method, number in changes if method == "cancel"}
-    for name, outputs in play(engine, events).items():
-        found = [output.result.token for output in outputs if output.result]
-        assert found == expected[name][: len(found)]
-        assert name in cancelled or len(found) == len(expected[name])
+        arrivals.append((arrival, Sequence(str(number), list(prompt), count, state(number, freely))))
+    check_each_alone(engine, arrivals, changes, expected, lambda result: result.token)
     assert sorted(device.tables._free) == list(range(max_num_seqs))
     assert not device.ahead._kept
 

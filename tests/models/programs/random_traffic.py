@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from engine.llm_engine import LLMEngine, SequenceOutput
+from engine.model_runner import StepResult
+from engine.sequence import Sequence as EngineSequence
 from tests.engine.fakes import FakeHost, check, digest
 
 CHUNKS, CHUNK_TOKENS = 2, 6
@@ -61,6 +63,26 @@ def packed(lengths: list[int], longest: int, make: Callable[[], Program]) -> lis
         count, tokens = count + 1, tokens + length
         found[-1] = (found[-1][0], count)
     return found
+
+
+def check_each_alone(
+    engine: LLMEngine,
+    arrivals: Iterable[tuple[int, EngineSequence]],
+    changes: list[tuple[int, str, int]],
+    expected: dict[str, list[Any]],
+    said: Callable[[StepResult], Any],
+) -> None:
+    """Each request that arrives at its step, and is not cancelled, gets what it gets alone."""
+    events: dict[int, list[tuple[str, Any]]] = defaultdict(list)
+    for at, sequence in arrivals:
+        events[at].append(("add", sequence))
+    for at, method, number in changes:
+        events[at].append((method, str(number)))
+    cancelled = {str(number) for _, method, number in changes if method == "cancel"}
+    for name, outputs in play(engine, events).items():
+        found = [said(output.result) for output in outputs if output.result]
+        assert found == expected[name][: len(found)]
+        assert name in cancelled or len(found) == len(expected[name])
 
 
 def play(engine: LLMEngine, events: dict[int, list[tuple[str, Any]]]) -> dict[str, list[SequenceOutput]]:

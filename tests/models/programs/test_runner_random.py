@@ -8,9 +8,8 @@ last one in a stream's place, and audio from all patches that its place has seen
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +24,7 @@ from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.vae.waveform_streams import WaveformStreams
 from tests.engine.fakes import digest, make_engine
-from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, packed, play
+from tests.models.programs.random_traffic import CHUNK_TOKENS, Memory, changes, check_each_alone, packed
 
 NUM_STEPS, SILENCE = 10, b""
 
@@ -252,8 +251,7 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     limits = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_seqs + 8}
     limits |= {"max_decodes": max_decodes, "max_prefill_tokens": max_prefill_tokens, "look_ahead": True}
     engine = make_engine(device, **limits)  # type: ignore[arg-type]
-    events: dict[int, list[tuple[str, Any]]] = defaultdict(list)
-    expected = {}
+    expected, arrivals = {}, []
     for number, (prompt, count, num_steps, arrival) in enumerate(requests):
         state = State(number, count, num_steps)
         expected[str(number)] = alone(prompt, state)
@@ -261,14 +259,8 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
         sequence = Sequence(
             str(number), prompt, count, state, token_seconds=number % 2, num_resumed_tokens=resumed
         )
-        events[arrival].append(("add", sequence))
-    for at, method, number in changes:
-        events[at].append((method, str(number)))
-    cancelled = {str(number) for _, method, number in changes if method == "cancel"}
-    for name, outputs in play(engine, events).items():
-        found = [(output.result.token, output.result.output) for output in outputs if output.result]
-        assert found == expected[name][: len(found)]
-        assert name in cancelled or len(found) == len(expected[name])
+        arrivals.append((arrival, sequence))
+    check_each_alone(engine, arrivals, changes, expected, lambda result: (result.token, result.output))
     assert engine.scheduler.block_manager.num_free_blocks == num_blocks
     assert sorted(device.streams._free) == list(range(max_num_seqs))
     assert not device.ahead._kept and not device.served_freely

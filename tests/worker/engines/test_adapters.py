@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from models.lora.files import write_adapter
 from models.voxcpm import VoxCPM
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
-from tests.worker.harness import Client, StartWorker, WorkerProcess
+from tests.worker.harness import Client, StartWorker, WorkerProcess, ready_worker
 from worker.protocol import AdapterDescription, ErrorMessage, Frame, Latents, pack_adapter
 
 TEXT = "Hello there, this is a test."
@@ -56,12 +56,8 @@ def expected(written: dict[str, Path]) -> Callable[[str | None], np.ndarray]:
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[WorkerProcess]:
-    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=8)
-    try:
-        yield process.wait_until_ready()
-    finally:
-        process.kill()
-    assert not process.defects()
+    with ready_worker(model=str(CHECKPOINT), device="cpu", slots=8) as process:
+        yield process
 
 
 def post(worker: WorkerProcess, files: Files, **query: str) -> httpx.Response:

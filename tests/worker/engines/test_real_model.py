@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from tests.forks import REPOSITORY
-from tests.worker.harness import Client, WorkerProcess, tone
+from tests.worker.harness import Client, WorkerProcess, ready_worker, tone
 from worker.protocol import EncodeResponse, Frame, FrameKind, Latents
 
 CHECKPOINT = REPOSITORY / "tests" / "parity" / "tiny_v2"
@@ -16,12 +16,8 @@ TEXT = "Hello there, this is a test."
 
 @pytest.fixture(scope="module")
 def real_worker():
-    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=2, kv_host_gib=0.01)
-    try:
-        yield process.wait_until_ready()
-    finally:
-        process.kill()
-    assert not process.defects()
+    with ready_worker(model=str(CHECKPOINT), device="cpu", slots=2, kv_host_gib=0.01) as process:
+        yield process
 
 
 async def speak(worker: WorkerProcess, **fields) -> list[Frame]:

@@ -10,7 +10,7 @@ import pytest
 from models.llm import SamplingParams
 from models.llm.engine import TextRequest
 from tests.text_models import SPECIAL, random_model
-from tests.worker.harness import Client, StartWorker, WorkerProcess
+from tests.worker.harness import Client, StartWorker, WorkerProcess, ready_worker
 from tests.worker.process import wait_until
 from worker.engines.loading import load_engine
 from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind
@@ -23,12 +23,8 @@ DRAWN = {"max_tokens": 60, "temperature": 0.9, "logprobs": None}
 @pytest.fixture(scope="module")
 def text_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     model = random_model(tmp_path_factory.mktemp("text") / "tiny-qwen3")
-    process = WorkerProcess(model=str(model), device="cpu", slots=4, text_gather_seconds=0)
-    try:
-        yield process.wait_until_ready()
-    finally:
-        process.kill()
-    assert not process.defects()
+    with ready_worker(model=str(model), device="cpu", slots=4, text_gather_seconds=0) as process:
+        yield process
 
 
 @pytest.fixture

@@ -12,18 +12,14 @@ import httpx
 import pytest
 import websockets
 
-from tests.worker.harness import LONG, PATIENCE_SECONDS, Client, StartWorker, WorkerProcess
+from tests.worker.harness import LONG, PATIENCE_SECONDS, Client, StartWorker, WorkerProcess, ready_worker
 from worker.protocol import GATEWAY_HEADER, SLOTS_PATH, Accepted, ErrorMessage
 
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WorkerProcess]:
-    process = WorkerProcess(slots=1)
-    try:
-        yield process.wait_until_ready()
-    finally:
-        process.kill()
-    assert not process.defects()
+    with ready_worker(slots=1) as process:
+        yield process
 
 
 class Gateway:

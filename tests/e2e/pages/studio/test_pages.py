@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import INSECURE_HOST, watched_page
+from tests.e2e.browser import INSECURE_HOST, sent_frames, watched_page
 from tests.e2e.pages.studio.busy import occupied, slots_used
 from tests.e2e.pages.studio.stage import PARAGRAPH, SENTENCE, expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
@@ -55,8 +55,7 @@ class TestSpeaking:
             assert figure(page, "underruns") == 0
 
     def test_sends_what_the_page_shows(self, page: Page, fleet: Server) -> None:
-        sent: list[str] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        sent = sent_frames(page)
         open_studio(page, fleet)
         page.click("#advanced summary")
         page.fill("#seed", "42")
@@ -68,8 +67,7 @@ class TestSpeaking:
         assert "temperature" not in sent[0]
 
     def test_how_to_speak_is_asked_where_a_model_can_be_told(self, page: Page, fleet: Server) -> None:
-        sent: list[str] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        sent = sent_frames(page)
         open_studio(page, fleet)
         expect(page.locator("#instructions")).to_have_count(0)
         config = fleet.get_json("/api/config")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.browser import sent_frames
 from tests.e2e.pages.studio.stage import expect_state, open_studio
 from tests.e2e.processes import Server, eventually, gateway, worker
 
@@ -34,11 +35,10 @@ def test_a_model_is_chosen_and_kept(page: Page, fleet: Server) -> None:
     page.reload()
     expect(choice).to_have_value("synthetic")
     open_studio(page, fleet, TEXT)
-    sent: list[str | bytes] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    sent = sent_frames(page)
     page.click("#generate")
     expect_state(page, "done")
-    assert '"model":"synthetic"' in str(sent[0])
+    assert '"model":"synthetic"' in sent[0]
     choice.select_option(name)
     steps = {each: told["default_inference_timesteps"] for each, told in models.items()}
     assert steps[name] != steps["synthetic"]
