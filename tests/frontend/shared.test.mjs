@@ -34,11 +34,6 @@ describe("format", () => {
       assert.deepEqual([write(null), write(undefined), write(NaN)], ["–", "–", "–"]);
     }
   });
-
-  test("plurals", () => {
-    assert.equal(format.plural(1, "worker"), "1 worker");
-    assert.equal(format.plural(0, "worker"), "0 workers");
-  });
 });
 
 describe("shortcuts", () => {
