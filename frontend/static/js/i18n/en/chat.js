@@ -43,7 +43,7 @@ export default {
   "chat.state.slow": "Speech comes more slowly than it is heard, so there are gaps. At the end it can be heard again without them.",
 
   "chat.how": "How it answers",
-  "chat.system": "Told beforehand",
+  "chat.system": "System prompt",
   "chat.systemExample": "You are a friendly guide. Answer briefly.",
   "chat.thinking": "Think first",
   "chat.thinking.hint": "Better for hard questions, and slower.",

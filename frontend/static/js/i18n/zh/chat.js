@@ -43,7 +43,7 @@ export default {
   "chat.state.slow": "语音到达的速度慢于播放速度，因此会有停顿。结束后可以不间断地再听一遍。",
 
   "chat.how": "回答方式",
-  "chat.system": "事先说明",
+  "chat.system": "系统提示词",
   "chat.systemExample": "你是一位友善的向导，请简短回答。",
   "chat.thinking": "先思考",
   "chat.thinking.hint": "更适合难题，但更慢。",
