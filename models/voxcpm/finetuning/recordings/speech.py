@@ -59,7 +59,7 @@ def prepare(recorded: np.ndarray, recorded_rate: int, rate: int) -> Speech:
     frames = samples[: len(samples) // frame * frame].reshape(-1, frame)
     if not len(frames) or not np.isfinite(samples).all():
         raise ValueError("it holds less than a sound, or values that are not finite")
-    power = np.square(frames, dtype=np.float64).mean(axis=1)
+    power = frames.var(axis=1, dtype=np.float64)  # a constant offset is no sound
     loud = float(np.percentile(power, 95))
     spoken = power > loud * 10 ** (-SILENCE_BELOW_SPEECH_DB / 10)
     if loud < _QUIETEST**2 or not spoken.any():

@@ -60,6 +60,14 @@ def test_each_fault_is_found(checkpoint: Checkpoint, kind: str, samples: np.ndar
     assert kind in kinds(checkpoint, samples, text)
 
 
+def test_the_constant_offset_of_a_microphone_is_no_sound() -> None:
+    recorded = np.pad(voiced(2, lead=0), (3 * RATE, 3 * RATE)).astype(np.float32)
+    without, offset = prepare(recorded, RATE, RATE), prepare(recorded + np.float32(0.02), RATE, RATE)
+    assert (offset.start, len(offset.samples)) == (without.start, len(without.samples))
+    assert offset.tail_seconds == without.tail_seconds > 2
+    assert offset.noise_db == pytest.approx(without.noise_db)
+
+
 def test_a_narrow_recording_is_told(checkpoint: Checkpoint) -> None:
     assert kinds(checkpoint, voiced(2)[::2], rate=RATE // 2) == {"narrow"}
 
