@@ -114,9 +114,9 @@ def complete(text: str, languages: Sequence[str] = (), kept: Ranges = ()) -> lis
     return found[:-1]
 
 
-def sentence_ends(text: str, languages: Sequence[str] = ()) -> set[int]:
+def sentence_ends(text: str) -> set[int]:
     """How many characters there are up to the end of each sentence, without the space behind it."""
-    return {start + len(text[start:end].rstrip()) for start, end in _sentences(text, languages, ())}
+    return {start + len(text[start:end].rstrip()) for start, end in _sentences(text, (), ())}
 
 
 def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tuple[int, int]]:

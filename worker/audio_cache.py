@@ -13,10 +13,9 @@ Key = tuple[str, str]
 
 
 class AudioCache:
-    """The latest answers of `POST /encode`, at most `max_bytes` of latents, used on one event loop."""
+    """The latest answers of `POST /encode`, at most MAX_BYTES of latents, used on one event loop."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._bytes = 0
         self._answers: OrderedDict[Key, EncodeResponse] = OrderedDict()
 
@@ -35,6 +34,6 @@ class AudioCache:
         """Keep an answer, and drop those that were asked for longest ago."""
         self._answers[key] = answer
         self._bytes += len(answer.latents.data)
-        while self._bytes > self._max_bytes:
+        while self._bytes > MAX_BYTES:
             _, dropped = self._answers.popitem(last=False)
             self._bytes -= len(dropped.latents.data)

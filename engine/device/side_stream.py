@@ -21,6 +21,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
+_MOST_HANDED_OVER = 2
+"""Values that are on their way before the current stream waits."""
+
 
 class SideStream:
     """Streams of one name and device are the same. priority: as of `torch.cuda.Stream`."""
@@ -114,13 +117,9 @@ class Moment:
 
 
 class HandOver:
-    """`source` [rows, ...] as it was when it was sent, for a side stream to read in `target`.
+    """`source` [rows, ...] as it was when it was sent, for a side stream to read in `target`."""
 
-    Args:
-        count: of values that can be on their way before the current stream waits.
-    """
-
-    def __init__(self, source: Tensor, side: SideStream, count: int = 2) -> None:
+    def __init__(self, source: Tensor, side: SideStream) -> None:
         self.source, self.target = source, source
         self._side, self._next = side, 0
         self._buffers: list[tuple[Tensor, torch.cuda.Event]] = []
@@ -130,7 +129,7 @@ class HandOver:
             with side.on():
                 self.target = source.clone()
             side.borrow(source)
-            self._buffers = [(torch.empty_like(source), torch.cuda.Event()) for _ in range(count)]
+            self._buffers = [(torch.empty_like(source), torch.cuda.Event()) for _ in range(_MOST_HANDED_OVER)]
             for buffer, _ in self._buffers:
                 side.borrow(buffer)
 

@@ -5,7 +5,7 @@
 
     adapter = read_adapter(Path("anna/latest"), adaptable(config))
     adapter = received_adapter(config_file, weights, adaptable(config))    # the content of both files
-    write_adapter(Path("anna"), adapter)
+    write_adapter(Path("anna"), adapter, {"r": 32, "alpha": 32})
 
 Reading is strict. The package itself reads no `lora_config.json` and skips names that it does not know; an
 adapter that was half applied, or at half its scale, sounds muffled, and nobody knows why.
@@ -113,17 +113,15 @@ def _built(state: Mapping[str, Tensor], layout: Layout, adaptable: Mapping[str, 
     return Adapter(layers, layout.scale, layout.scales, *base)
 
 
-def write_adapter(
-    directory: Path, adapter: Adapter, lora_config: Mapping[str, Any], dtype: torch.dtype = torch.float32
-) -> None:
-    """Weights and `lora_config.json` in the package's layout.
+def write_adapter(directory: Path, adapter: Adapter, lora_config: Mapping[str, Any]) -> None:
+    """Weights in fp32, and `lora_config.json` in the package's layout.
 
     lora_config: what the package wants to be told of it (`enable_lm`, `r`, `alpha`, ...).
     """
     directory.mkdir(parents=True, exist_ok=True)
     tensors = {}
     for name, (down, up) in adapter.layers.items():
-        tensors[f"{name}.lora_A"], tensors[f"{name}.lora_B"] = down.to(dtype), up.to(dtype)
+        tensors[f"{name}.lora_A"], tensors[f"{name}.lora_B"] = down.float(), up.float()
     with replacing(directory / WEIGHTS[0]) as partial:
         save_file({name: tensors[name].contiguous() for name in sorted(tensors)}, partial)
         partial.chmod(0o644)

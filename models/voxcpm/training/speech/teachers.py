@@ -160,10 +160,10 @@ def letters_apart(text: str, teacher: str) -> str:
     return LETTERS.sub(apart, text)
 
 
-def _resample(samples: np.ndarray, rate: float, to_rate: float = SPEECH_RATE) -> np.ndarray:
+def _resample(samples: np.ndarray, rate: float) -> np.ndarray:
     import soxr
 
-    return soxr.resample(samples.astype(np.float32), rate, to_rate)
+    return soxr.resample(samples.astype(np.float32), rate, SPEECH_RATE)
 
 
 def shifted(samples: np.ndarray, speaker: Speaker) -> np.ndarray:
