@@ -56,6 +56,8 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object, **__: object) -> N
             runner.builder.rehearse(plan)
         with noted(lambda kernel: None) as launched:
             programs = runner.builder.build(plan, Rehearsal, solver)
+            for program in programs.all:
+                program.compute()  # with all steps of the solver, where recording rehearses fewer
             begin_after_patches(runner)
         with noted(lambda kernel: None) as otherwise:
             take_other_steps(programs)
