@@ -113,6 +113,18 @@ def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
     assert one == other
 
 
+def test_short_sentences_one_after_the_other_are_no_noise() -> None:
+    """One step within the pause between them is far from what is expected, and is heard by nobody."""
+    texts = ("Thanks. See you soon.", "Well. That was fun.", "Hi. How are you?", "Sure. Why not?")
+    engine = load_engine("bundled", "cpu", max_num_seqs=len(texts))
+    try:
+        requests = [SpeechRequest(str(seed), text, seed) for seed, text in enumerate(texts, 1)]
+        told = [[output.flaw for output in outputs] for outputs in speak(engine, requests)]
+    finally:
+        engine.close()
+    assert [text for text, flaws in zip(texts, told, strict=True) if any(flaws)] == []
+
+
 def test_speech_that_noise_has_spoilt_is_flawed_and_other_speech_is_not() -> None:
     engine = load_engine("bundled", "cpu", max_num_seqs=2)
     try:

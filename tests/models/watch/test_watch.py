@@ -55,6 +55,20 @@ def test_patches_that_do_not_follow_from_each_other_are_noisy(statistics: Speech
     assert flaw_of(statistics, jumping(good_speech(99))) == "noisy"
 
 
+@pytest.mark.parametrize("seed", range(50, 60))
+def test_a_single_step_that_does_not_follow_is_no_noise(seed: int) -> None:
+    """As between two short sentences, where the latents of a pause go over to those of the next words, in
+    directions in which speech hardly moves.
+    """
+    still = np.where(np.arange(DIM) == 0, 0.1, 1.0).astype(np.float32)
+    clips = [still * good_speech(number, patches) for number, patches in enumerate(range(30, 70))]
+    statistics = SpeechStatistics.fit(clips, list(range(30, 70)))
+    speech = still * good_speech(seed, 18)
+    speech[7, 0, 0] += 1.5
+    assert flaw_of(statistics, speech, tokens=18) == "" and told(statistics, speech, tokens=18) is None
+    assert flaw_of(statistics, jumping(speech), tokens=18) == "noisy"
+
+
 @pytest.mark.parametrize("resumed", [1, 20, 39])
 def test_a_worker_that_goes_on_with_a_clip_judges_all_of_it(
     statistics: SpeechStatistics, resumed: int
