@@ -146,7 +146,7 @@ class Adapters:
     async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Adapter:
         """One that the caller may see. Raises ApiError 404, 503."""
         row = await self._registry.get(id)
-        if row is None or not (is_admin or row.owner == tenant or consent.is_given(row)):
+        if row is None or not consent.may_see(row, tenant, is_admin):
             raise ADAPTERS.unknown(id)
         return row
 

@@ -73,6 +73,11 @@ def is_given(row: NamedRow) -> bool:
     return digest == row.consent_sha256
 
 
+def may_see(row: NamedRow, tenant: str | None, is_admin: bool) -> bool:
+    """Whether a caller may: an administrator, the owner, and everybody once somebody agreed."""
+    return is_admin or row.owner == tenant or is_given(row)
+
+
 def described(row: NamedRow) -> dict[str, str] | None:
     """The record of it, for the owner; None where there is none."""
     if not is_given(row):

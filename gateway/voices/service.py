@@ -209,7 +209,7 @@ class Voices:
     async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Voice:
         """A voice that the caller may see. Raises ApiError 404, 503."""
         voice = await self._registry.get(id)
-        if voice is None or not (is_admin or voice.owner == tenant or consent.is_given(voice)):
+        if voice is None or not consent.may_see(voice, tenant, is_admin):
             raise unknown_voice(id)
         return voice
 
