@@ -15,9 +15,17 @@ import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
-from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
+from voxfleet.client.chat import (
+    CHAT_PATH,
+    ChatAnswer,
+    ChatItem,
+    ChatStream,
+    Messages,
+    chat_request,
+    whole_answer,
+)
 from voxfleet.client.connection import base_urls
 from voxfleet.client.forms import Audio, adapter_files, audio_file, part, put_on_disk, whole
 from voxfleet.client.live import LiveSession
@@ -116,9 +124,19 @@ class AsyncClient:
         """The whole answer of a text model; `options` are the other fields of `POST /v1/chat/completions`."""
         return whole_answer(await self._call("POST", CHAT_PATH, json=chat_request(messages, options)))
 
-    def stream_chat(self, messages: Messages, **options: Any) -> ChatStream:
-        """The same while it is written, for `async for`."""
-        return ChatStream(self._transport, chat_request(messages, options))
+    @overload
+    def stream_chat(
+        self, messages: Messages, *, audio: None = None, stream_options: None = None, **options: Any
+    ) -> ChatStream[str]: ...
+
+    @overload
+    def stream_chat(self, messages: Messages, **options: Any) -> ChatStream[ChatItem]: ...
+
+    def stream_chat(
+        self, messages: Messages, *, audio: Any = None, stream_options: Any = None, **options: Any
+    ) -> ChatStream[Any]:
+        """The same while it is written, for `async for`; with `audio` heard as well, see `ChatStream`."""
+        return ChatStream(self._transport, chat_request(messages, options), audio, stream_options)
 
     # ------------------------------------------------------------------------------------------------ voices
 

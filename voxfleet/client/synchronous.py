@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self, overload
 
 from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
 from voxfleet.client.background import BackgroundLoop
-from voxfleet.client.chat import ChatAnswer, ChatStream, Messages
+from voxfleet.client.chat import ChatAnswer, ChatItem, ChatStream, Item, Messages
 from voxfleet.client.forms import Audio
 from voxfleet.client.live import LiveSession
 from voxfleet.client.trainings import SyncTrainings
@@ -63,8 +63,16 @@ class Client:
         """The whole answer of a text model; `options` are the other fields of `POST /v1/chat/completions`."""
         return self._background.run(self._client.chat(messages, **options))
 
-    def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream:
-        """The same while it is written, for `for`."""
+    @overload
+    def stream_chat(
+        self, messages: Messages, *, audio: None = None, stream_options: None = None, **options: Any
+    ) -> SyncChatStream[str]: ...
+
+    @overload
+    def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream[ChatItem]: ...
+
+    def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream[Any]:
+        """The same while it is written, for `for`; with `audio` heard as well, see `AsyncClient`."""
         return SyncChatStream(self._client.stream_chat(messages, **options), self._background)
 
     def voices(self) -> list[dict[str, Any]]:
@@ -180,14 +188,14 @@ class Client:
         self._background.run(self._client.save_job(job_id, path, **options))
 
 
-class SyncChatStream:
+class SyncChatStream(Generic[Item]):
     """As `ChatStream`, for `for`."""
 
-    def __init__(self, stream: ChatStream, background: BackgroundLoop) -> None:
+    def __init__(self, stream: ChatStream[Item], background: BackgroundLoop) -> None:
         self._stream = stream
         self._background = background
 
-    def __iter__(self) -> Generator[str, None, None]:
+    def __iter__(self) -> Generator[Item, None, None]:
         return self._background.iterate(aiter(self._stream))
 
     def close(self) -> None:
