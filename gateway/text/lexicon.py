@@ -14,9 +14,9 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, partial
 
 from gateway.text.printable import JOINERS, is_printable
 from gateway.text.spoken import Edit, Spoken, is_ideogram
@@ -75,13 +75,29 @@ class _Table:
 
     def __init__(self, entries: Mapping[str, str]) -> None:
         self.spoken: dict[str, str] = {}
-        self.lengths: dict[str, set[int]] = {}
-        """Of the entries by their first character in small letters."""
         for word, spoken in entries.items():
             for form in {word, unicodedata.normalize("NFD", word)}:
                 self.spoken[form] = spoken
-                self.lengths.setdefault(form[0].lower(), set()).add(len(form))
         self._in_order = sorted(self.spoken)
+        self._keys = sorted(set(map(_in_any_case, self.spoken)))
+        self._shorter: list[int] = []
+        """Of each of them, which is the longest of the others that it begins with; -1: none."""
+        for place, key in enumerate(self._keys):
+            shorter = place - 1
+            while shorter >= 0 and not key.startswith(self._keys[shorter]):
+                shorter = self._shorter[shorter]
+            self._shorter.append(shorter)
+        self.firsts = {key[0] for key in self._keys}
+        """The first characters of all words."""
+        self.longest = max(map(len, self._keys), default=0)
+
+    def lengths(self, begins: str) -> Iterator[int]:
+        """Of the words that a text in any case begins with, the longest first."""
+        place = bisect_right(self._keys, begins) - 1  # they are what it begins with, or that begins with them
+        while place >= 0:
+            if begins.startswith(self._keys[place]):
+                yield len(self._keys[place])
+            place = self._shorter[place]
 
     def goes_on(self, begun: str) -> bool:
         """Whether a longer entry begins so."""
@@ -162,36 +178,28 @@ class Lexicon:
         """Each place where an entry may stand, and what it says there."""
         if not self.tables:
             return
-        plain, end, lengths = text.translate(_SAME), 0, self._lengths
-        for at, character in enumerate(plain):
-            if at >= end and (found := lengths.get(character.lower())) and _begins_word(plain, at):
-                edit = self._at(plain, at, found)
+        plain, end = text.translate(_SAME), 0
+        key, firsts = _in_any_case(plain), frozenset().union(*(table.firsts for table in self.tables))
+        longest = max(table.longest for table in self.tables)
+        ends = cache(partial(_ends_word, plain))
+        for at, character in enumerate(key):
+            if at >= end and character in firsts and _begins_word(plain, at):
+                edit = self._at(plain, at, key[at : at + longest], ends)
                 if edit is not None:
                     end = edit.end
                 yield edit
 
-    @cached_property
-    def _lengths(self) -> dict[str, list[int]]:
-        """Of all entries by their first character in small letters, the longest first."""
-        found: dict[str, set[int]] = {}
-        for table in self.tables:
-            for first, lengths in table.lengths.items():
-                found.setdefault(first, set()).update(lengths)
-        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
-
-    def _at(self, plain: str, start: int, lengths: Sequence[int]) -> Edit | None:
-        room = len(plain) - start
-        for length in lengths:
-            if length > room:
-                continue
+    def _at(self, plain: str, start: int, begins: str, ends: Callable[[int], bool]) -> Edit | None:
+        lengths = {
+            length for table in self.tables for length in table.lengths(begins) if ends(start + length)
+        }
+        for length in sorted(lengths, reverse=True):
             written = plain[start : start + length]
             small = written.lower()
             for table in self.tables:
                 said = table.spoken.get(written) or table.spoken.get(small)
                 if said is not None:
-                    if _ends_word(plain, start + length):
-                        return Edit(start, start + length, said)
-                    break
+                    return Edit(start, start + length, said)
         return None
 
     def _unfinished(self, text: str) -> int | None:
@@ -207,6 +215,14 @@ class Lexicon:
 
 
 NO_LEXICON = Lexicon()
+
+
+def _in_any_case(text: str) -> str:
+    """The same, character by character, of texts that differ in nothing but their case."""
+    small = text.lower()
+    if len(small) != len(text):  # a Turkish I with a dot becomes two
+        small = "".join(character.lower()[0] for character in text)
+    return small.replace("\u03c2", "\u03c3")  # the Greek s at the end of a word
 
 
 def _begins_word(text: str, at: int) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.live.session.splitter import SentenceSplitter
-from gateway.text import Lexicon, normalise
+from gateway.text import Lexicon, lexicon, normalise
 from gateway.text.lexicon import check_entries
 from gateway.text.spoken import Edit
 from models.sentences import parts
@@ -176,3 +176,45 @@ def test_time_grows_with_the_number_of_words_and_not_with_its_square(what: str) 
 
     short = min(seconds(1_000) for _ in range(3))
     assert min(seconds(10_000) for _ in range(2)) < 25 * short + 0.1
+
+
+@given(st.sets(st.text("aA好σςΣ", min_size=1, max_size=5), min_size=1), st.text("aA好σςΣb", max_size=6))
+def test_the_words_that_a_text_begins_with_are_found_in_any_case(words: set[str], text: str) -> None:
+    keys = {lexicon._in_any_case(word) for word in words}
+    begins = lexicon._in_any_case(text)
+    expected = sorted((len(key) for key in keys if begins.startswith(key)), reverse=True)
+    assert list(lexicon._Table(dict.fromkeys(words, "x")).lengths(begins)) == expected
+
+
+def test_a_place_is_looked_at_once_however_many_words_might_end_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a live session every piece of text is looked through anew."""
+    looked_at: list[int] = []
+    ends = lexicon._ends_word
+    monkeypatch.setattr(lexicon, "_ends_word", lambda text, at: looked_at.append(at) or ends(text, at))
+    words = Lexicon.of({"好" * length: "x" for length in range(2, 62)})
+    assert words.ranges("好" * 500) == [(439, 500)]
+    assert len(looked_at) == len(set(looked_at)) <= 500
+
+
+def test_words_are_looked_for_when_a_sentence_may_end_and_not_with_every_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_through: list[str] = []
+    ranges = Lexicon.ranges
+
+    def noticed(self: Lexicon, text: str, **options: bool) -> list[tuple[int, int]]:
+        looked_through.append(text)
+        return ranges(self, text, **options)
+
+    monkeypatch.setattr(Lexicon, "ranges", noticed)
+    splitter = SentenceSplitter()
+    splitter.lexicon = Lexicon.of({"st. louis": "Saint Lewis"})
+    for token in ["In ", "a ", "town ", "by "]:
+        assert splitter.push(token) == [] and not splitter.seems_complete
+    assert looked_through == []
+    assert [*splitter.push("St. "), *splitter.push("Louis it rains. "), *splitter.push("He is wet")] == [
+        "In a town by St. Louis it rains. "
+    ]
+    assert looked_through

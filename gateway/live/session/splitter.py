@@ -38,13 +38,17 @@ class SentenceSplitter:
     @property
     def seems_complete(self) -> bool:
         """Whether the rest ends like a sentence, as far as one can tell without the next word."""
+        if not seems_complete(self.rest):
+            return False
         kept = self._kept(self.rest)
-        return seems_complete(self.rest) and not (kept and kept[-1][1] > len(self.rest))
+        return not (kept and kept[-1][1] > len(self.rest))
 
     def push(self, text: str) -> list[str]:
         """Take in the next piece; the sentences that are complete now."""
         self.rest += text
-        found = complete(self.rest, self.languages, self._kept(self.rest))
+        found = complete(self.rest, self.languages)
+        if found:  # else a word of the lexicon divides nothing, and need not be looked for with every token
+            found = complete(self.rest, self.languages, self._kept(self.rest))
         self.rest = self.rest[sum(map(len, found)) :]
         while len(self.rest) > self._most_characters:
             head = self.rest[: self._most_characters + _LONGEST_WORD]
