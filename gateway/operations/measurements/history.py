@@ -45,6 +45,8 @@ _MEMORY_SECONDS = 3600
 _LOOK_SECONDS = 1.0
 _WRITE_SECONDS = 10.0
 _SHED_SECONDS = 600.0
+_AHEAD_SECONDS = 600.0
+"""That the clock of another gateway may be ahead: what it writes is of now."""
 _ROWS_AT_ONCE = 500
 _LEAST_SECONDS = 1.0
 """Of a span that is shown."""
@@ -153,7 +155,8 @@ class History:
             for length, kept_seconds in KEPT_SECONDS.items():
                 of_length = delete(FigureSpan).where(FigureSpan.length == length)
                 is_old = FigureSpan.at < now - kept_seconds - length
-                await rows.execute(of_length.where(is_old | (FigureSpan.at > now + length)))
+                is_to_come = FigureSpan.at > now + _AHEAD_SECONDS
+                await rows.execute(of_length.where(is_old | is_to_come))
                 newest = select(FigureSpan.at).where(FigureSpan.length == length)
                 surplus = newest.order_by(FigureSpan.at.desc()).offset(MAX_SPANS).limit(1)
                 if (last := await rows.scalar(surplus)) is not None:
