@@ -139,6 +139,16 @@ ENGLISH = {
     "Jan.–Mar. sales, Oct-Dec 2023": "January to March sales, October to December twenty twenty-three",
     "John 3:16, Gen. 1:1, Mark 5:3 and 5:30": "John three sixteen, Gen. one one, Mark five three and five"
     " thirty",
+    "Part 1: 5 ways, 16:9, 16 : 9": "Part one: five ways, sixteen to nine, sixteen to nine",
+    "On Sat 12/7, Monday, 3/11": "On Saturday December seventh, Monday, March eleventh",
+    "Step 3/5 and 3/5 of it": "Step three of five and three fifths of it",
+    "A V8, V1.2, v8, 45°-90°": "A V eight, version one point two, version eight,"
+    " forty-five degrees to ninety degrees",
+    "The 2024 Olympics at UTC-08:00": "The twenty twenty-four Olympics at UTC minus eight",
+    "EUR 1,250.00, $82/barrel, 24.7 kg/m2": "one thousand two hundred fifty euros, eighty-two"
+    " dollars per barrel, twenty-four point seven kilograms per square meter",
+    "200 words/min. Tel. +49 30 901820": "two hundred words/min. Telephone plus four nine, three zero,"
+    " nine zero one eight two zero",
     "p+q=3, r-s=0": "p plus q equals three, r minus s equals zero",
     "lr = 1e-5, p < 1e-3": "lr equals one times ten to the minus five, p is less than one"
     " times ten to the minus three",
@@ -201,6 +211,14 @@ CHINESE = {
     "一百二十斜杠八十毫米汞柱，五点六毫摩尔每升。",
     "1.2w粉丝，年薪30-50w，20w快充。": "一点二万粉丝，年薪三十到五十万，二十w快充。",
     "985高校，996工作制，95588客服，京B88888。": "九八五高校，九九六工作制，九五五八八客服，京B八八八八八。",
+    "方案1：3个月，比分3：2，第2局：21-19。": "方案一：三个月，比分三比二，第二局：二十一比十九。",
+    "12/7（周六），2024上半年，2020级，2000级台阶。": "十二月七日（周六），二零二四上半年，二零二零级，"
+    "两千级台阶。",
+    "国道G318，502路，2单元202，编号A-2024-001。": "国道G三幺八，五零二路，二单元二零二，"
+    "编号A二零二四杠零零一。",
+    "传真（021）63221235，1080P，35μg/m³，2分之1。": "传真零二幺六三二二幺二三五，一零八零P，"
+    "三十五微克每立方米，二分之一。",
+    "明朝（1368-1644），卒于649年7月，Q1-Q3。": "明朝（一三六八到一六四四），卒于六四九年七月，Q一到Q三。",
     "歼-20，东风-41，C919，降-5。": "歼二十，东风四十一，C九一九，降负五。",
     "公元前221年，公元前2世纪，唐（618—907年），树龄（100-200年）。": "公元前二二一年，公元前二世纪，"
     "唐（六一八到九零七年），树龄（一百到两百年）。",

@@ -43,6 +43,20 @@ def _years(match: re.Match[str]) -> str | None:
     return None if all(year.endswith("00") for year in years) else "到".join(map(digits, years))
 
 
+def _numbered(match: re.Match[str]) -> str:
+    """The groups of a code such as "A-2024-001"."""
+    return "杠".join(map(digits, match["say"][1:].split("-")))
+
+
+def _day(match: re.Match[str]) -> str | None:
+    month, day = int(match[1]), int(match[2])
+    return f"{cardinal(month)}月{cardinal(day)}日" if 1 <= month <= 12 and 1 <= day <= 31 else None
+
+
+def _score(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
+
+
 def _arc(match: re.Match[str]) -> str:
     seconds = f"{cardinal(int(match[3]))}秒" if match[3] else ""
     return f"{cardinal(int(match[1]))}度{cardinal(int(match[2]))}分{seconds}"
@@ -61,6 +75,17 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\d)(?P<say>996|007)(?=工作|上班|加班|制)", _digits),
     rule(r"(?<![A-Za-z])C(?P<say>9[12]9)(?!\d)", _digits),
     rule(rf"(?<=[{_MODELS}])-(?=\d)", ""),
+    rule(r"(?<=[国省县]道)\s?[GSX]?(?P<say>\d{3})(?!\d)", _phone),
+    rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", _digits),
+    rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", _digits),
+    rule(r"(?P<say>[（(]0\d{2,3}[）)]\s?\d{7,8})(?!\d)", _phone),
+    rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", _digits),
+    rule(r"(?<=[A-Za-z])(?P<say>(?:-\d{1,8}){2,5})(?![\w-])", _numbered),
+    rule(r"(?<![\d.])(\d{1,2})/(\d{1,2})(?=\s?[（(](?:周|星期))", _day),
+    rule(r"(?<=第\d[局盘节场][：:])\s?(\d{1,3})-(\d{1,3})(?![\d-])", _score),
+    rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|[款届版]|级(?!台阶|阶梯))", _digits),
+    rule(r"(?<!\d)(?P<say>\d{3})(?=年\d{1,2}月)", _digits),
+    rule(r"(?<=[（(])(?P<say>(?:1\d{3}|20\d\d)\s?[-–—~～]\s?(?:1\d{3}|20\d\d))(?=[）)])", _years),
     rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", _digits),
     rule(r"(?<=[（(])(?P<say>\d{3,4}\s?[-–—~～]\s?\d{3,4})(?=年)", _years),
     rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", _digits),

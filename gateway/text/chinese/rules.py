@@ -39,7 +39,8 @@ _UNITS = {
     "mL": "毫升", "dL": "分升", "dl": "分升", "dB": "分贝", "Pa": "帕", "hPa": "百帕", "kPa": "千帕",
     "MPa": "兆帕", "µm": "微米", "μm": "微米", "Ω": "欧姆", "kΩ": "千欧",
     "mg/kg": "毫克每千克", "mg/L": "毫克每升", "mmol/L": "毫摩尔每升", "μmol/L": "微摩尔每升",
-    "mmHg": "毫米汞柱",
+    "mmHg": "毫米汞柱", "μg/m³": "微克每立方米", "µg/m³": "微克每立方米", "mg/m³": "毫克每立方米",
+    "fps": "帧每秒",
     "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
     "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
     "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
@@ -158,6 +159,8 @@ def _power(match: re.Match[str]) -> str:
 _TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
 _OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³)°%％℃])"
+_NUMBERED = "案骤题例图表注"
+"""What a figure before a colon is the number of: 方案1：3个月."""
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
 _MINUS = rf"(?:(?<![\w)\]%])(?P<minus>[-−])|(?<=[{_HAN}])(?P<after>[-−]))?"
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
@@ -231,7 +234,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d:.A-Za-z])(?P<hour>1[0-2]|[1-9])\s?(?P<half>[AaPp][Mm])(?![A-Za-z])(?P<minute>)(?P<second>)",
         _time,
     ),
-    rule(r"(?<![\d.:])(\d+(?:\.\d+)?)\s?[:：]\s?(\d+(?:\.\d+)?)(?![\d:])", _ratio),
+    rule(rf"(?<![\d.:{_NUMBERED}])(\d+(?:\.\d+)?)\s?[:：]\s?(\d+(?:\.\d+)?)(?![\d:])", _ratio),
     rule(
         r"(?<![\d.])(\d{1,3})-(\d{1,3})(?=获胜|战胜|战平|击败|领先|落后|惨败|告负|胜|负|平|的比分|的比)",
         _ratio,

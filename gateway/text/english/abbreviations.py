@@ -159,7 +159,7 @@ def _any(words: object) -> str:
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
-    rule(rf"(?<![\w.])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
+    rule(rf"(?<![\w./])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
     rule(
         rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s|\.?\s+(?:[NS][EW]?|[EW])\b)",
         lambda match: _after_name(match) if _follows_name(match) else None,
@@ -173,7 +173,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:[Ii]nvoice|[Oo]rder|[Cc]ase|[Aa]ccount|[Ss]erial|[Tt]icket) (?P<say>[Nn]o\.)(?=\s?#?[A-Z])",
         "number",
     ),
-    rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d])", lambda match: f"{match[0][0]}elephone"),
+    rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d]|(?<=\.)\s?[+(])", lambda match: f"{match[0][0]}elephone"),
     rule(r"(?<![\w.])c\.\s?(?=\d{3,4}\b(?![.,]\d))", "circa "),
     rule(
         rf"(?<=[A-Za-z]\s)(?P<say>(?:St|Dr|Ct|Pl|Sq|Ln)\.)(?={_BEGINS.pattern})",

@@ -182,6 +182,11 @@ RULES: tuple[Rule, ...] = (
         _slashed,
     ),
     rule(
+        rf"\b(?:{_WEEKDAY})(?:\b\.?|[a-z]{{0,4}}day),?\s"
+        r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/]|\.\d)",
+        _slashed,
+    ),
+    rule(
         r"\b(?:[Bb]y|[Bb]efore|[Aa]fter|[Ff]rom|[Tt]hrough|[Tt]hru|[Tt]ill|[Uu]ntil)\s"
         r"(?P<say>(?P<m>1[0-2])/(?P<d>1[3-57-9]|2\d|3[01])(?P<y>))(?![\w/]|\.\d|\s?[\"”])",
         _slashed,
@@ -232,6 +237,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"©\s?(?P<y>(?:19|20)\d\d)\b", lambda match: f"copyright {year(int(match['y']))}"),
     rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
     rule(
+        r"\b(?:GMT|UTC)\s?[+−-]\s?(?P<say>0?(?P<h>\d{1,2}):00)(?!\d)", lambda match: cardinal(int(match["h"]))
+    ),
+    rule(
         rf"(?:(?<![\w:.])|(?<=\dT))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
         rf"(?!\d|:\d){_HALF}?Z?",
         _time,
@@ -266,6 +274,7 @@ RULES: tuple[Rule, ...] = (
         r"(?=\s(?!people|men|women)[a-z]+[^s\W]\b)",
         _year,
     ),
+    rule(r"(?<=[Tt]he )(?P<say>(?:19|20)\d\d)(?=\s[A-Z][a-z])", _year),
     rule(r"(?:^|(?<=[.!?] ))(?P<say>(?:19|20)\d\d)(?=\s(?:was|is|will|has|had|saw|brought)\b)", _year),
     rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
     rule(rf"\b(?:AD|[Bb]orn|d\.|b\.)\s(?P<say>{_CENTURIES})\b", _year),

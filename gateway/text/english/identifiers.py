@@ -116,7 +116,7 @@ RULES = (
     rule(
         r"(?<![A-Za-z\d.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
     ),
-    rule(r"(?<![A-Za-z0-9.])(?P<v>[vV])(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
+    rule(r"(?<![A-Za-z0-9.])(?P<v>v|V(?=\d+\.\d))(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
     rule(r"\b[Vv]ersions?\s(?P<say>\d+(?:\.\d+)+)(?![A-Za-z0-9])", _named_version),
     rule(
         r"\b(?:[Zz]ip|ZIP|PIN|[Pp]in|[Pp]assword|[Pp]asscode|ending in|[Aa]ccount|[Ss]erial|OTP|[Cc]ode|ID)"

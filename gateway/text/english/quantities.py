@@ -75,7 +75,9 @@ UNITS = {
     "dpi": "D P I", "px": "pixel", "mol": "mole",
     "MB/s": "megabyte per second", "GB/s": "gigabyte per second", "Mb/s": "megabit per second",
     "Gb/s": "gigabit per second", "g/L": "gram per liter", "mg/L": "milligram per liter",
-    "kg/m³": "kilogram per cubic meter", "mg/mL": "milligram per milliliter",
+    "kg/m³": "kilogram per cubic meter", "kg/m²": "kilogram per square meter",
+    "kg/m2": "kilogram per square meter",
+    "mg/mL": "milligram per milliliter",
     "mg/dL": "milligram per deciliter",
     "µg/mL": "microgram per milliliter", "mg/kg": "milligram per kilogram", "mmol/L": "millimole per liter",
     "°C": "degree Celsius", "℃": "degree Celsius",
@@ -156,7 +158,7 @@ def _cents(match: re.Match[str]) -> str:
 
 def _code(match: re.Match[str]) -> str:
     scale = f"{match['scale']} " if match["scale"] else ""
-    return f"{number(_as_english(match['amount']))} {scale}{_CODES[match['code']]}"
+    return f"{number(_as_english(match['amount']).removesuffix('.00'))} {scale}{_CODES[match['code']]}"
 
 
 def _measure(match: re.Match[str]) -> str | None:
@@ -234,7 +236,7 @@ _ARTICLE = re.compile(r"\b[Aa]n?\s\Z")
 _FEET = "'’"
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
 _BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/))"
-_NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
+_NEGATIVE = r"(?:(?<![\w)\]°%])(?P<minus>[-−]))?"
 RULES = (
     rule(
         rf"(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£])(?P<first>{_AMOUNT})\s?[-–—]\s?(?P<last>{_AMOUNT})"
@@ -298,7 +300,7 @@ RULES = (
     rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(
         r"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<unit>day|week|wk|month|year|yr|hour|hr|min|minute|second|sec|mo|person|"
-        r"kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile)\b",
+        r"kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece)\b",
         lambda match: f" per {_PERIODS.get(match['unit'], match['unit'])}",
     ),
 )
