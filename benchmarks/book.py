@@ -26,6 +26,7 @@ import av
 import soundfile
 
 from benchmarks.shared.fleet import Process, free_port, until_ready
+from benchmarks.shared.results import keep, kept
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE, word_error_rate
 from benchmarks.voice.parts.story import FILE as STORY
@@ -218,8 +219,7 @@ def main() -> None:
     else:
         found = asyncio.run(measure(arguments.characters, arguments.chapters))
     print(json.dumps(found, indent=1))
-    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    RESULT.write_text(json.dumps({**kept, arguments.form: found}, indent=1) + "\n")
+    keep(RESULT, kept(RESULT) | {arguments.form: found})
 
 
 if __name__ == "__main__":

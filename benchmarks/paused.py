@@ -31,6 +31,7 @@ import numpy as np
 import torch
 
 from benchmarks.cpu import TEXT
+from benchmarks.shared.results import keep, kept
 from engine.sequence import Sequence
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
@@ -271,8 +272,7 @@ def main() -> None:
     }  # fmt: skip
     print(json.dumps(report, indent=2))
     if options.save:
-        known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        RESULTS.write_text(json.dumps({**known, options.save: report}, indent=2) + "\n")
+        keep(RESULTS, kept(RESULTS) | {options.save: report}, indent=2)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from benchmarks.gateway.leaks import leaving, memory, soak
 from benchmarks.gateway.overload import overload, tenants
 from benchmarks.gateway.queue import deep_queue, large_fleet
 from benchmarks.gateway.telemetry import telemetry_cost
+from benchmarks.shared.results import keep, kept
 
 RESULTS = Path(__file__).parents[1] / "results" / "gateway_load.json"
 Measured = dict[str, Any]
@@ -130,11 +131,10 @@ async def run_scenario(name: str, quick: bool = False, **sizes: Any) -> dict[str
 
 def save(results: dict[str, Any]) -> None:
     """Merge the scenarios into the results file."""
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-    scenarios = kept.get("scenarios", {}) | results
+    scenarios = kept(RESULTS).get("scenarios", {}) | results
     document = {"script": "benchmarks/gateway/load.py", "machine": machine, "scenarios": scenarios}
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+    keep(RESULTS, document)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ import torch
 
 from benchmarks.gpu.checkpoints import SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
+from benchmarks.shared.results import keep, kept
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
@@ -100,9 +101,8 @@ def main() -> None:
     found |= {"torch": torch.__version__, "at": datetime.now(UTC).isoformat(timespec="seconds")}
     print(json.dumps(found, indent=2))
     if options.save:
-        kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-        kept.setdefault(options.shape, {})[options.save] = found
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        before = kept(RESULTS)
+        keep(RESULTS, before | {options.shape: before.get(options.shape, {}) | {options.save: found}})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -30,6 +29,7 @@ import torch
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.engines.scenarios import machine
 from benchmarks.shared.fleet import Process, allow_many_files, free_port, until_ready
+from benchmarks.shared.results import keep, kept
 from engine.cpu.cpus import available_cpus
 from voxfleet.commands.bench import TEXTS, BenchResult, run_bench
 
@@ -143,12 +143,11 @@ def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) ->
 
 
 def save(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-    kept = json.loads(arguments.results.read_text()) if arguments.results.exists() else {"shapes": {}}
     about = machine(torch.device(arguments.device), {"cores": available_cpus()})
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    kept["shapes"][arguments.shape] = {"listeners": rows, "machine": about, "at": at}
-    document = {"script": "benchmarks/gpu/service.py", "shapes": kept["shapes"]}
-    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+    shapes = kept(arguments.results).get("shapes", {})
+    shapes[arguments.shape] = {"listeners": rows, "machine": about, "at": at}
+    keep(arguments.results, {"script": "benchmarks/gpu/service.py", "shapes": shapes})
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from benchmarks.llm.checkpoints import SHAPES, with_context, write_checkpoint
+from benchmarks.shared.results import keep, kept
 from engine.kv_cache.sizing import GIB
 from models.llm import LLM, SamplingParams
 from models.llm.options import TextOptions
@@ -144,8 +145,7 @@ def main() -> None:
     }
     print(json.dumps(found, indent=2))
     if args.save:
-        known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        RESULTS.write_text(json.dumps({**known, args.save: found}, indent=2) + "\n")
+        keep(RESULTS, kept(RESULTS) | {args.save: found}, indent=2)
 
 
 if __name__ == "__main__":

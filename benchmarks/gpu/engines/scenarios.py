@@ -42,6 +42,7 @@ from benchmarks.gpu.kernels.attention import version_of
 from benchmarks.gpu.plot import plot
 from benchmarks.gpu.profile import profiled_steps
 from benchmarks.gpu.work import TEXTS, concurrency, line
+from benchmarks.shared.results import keep, kept
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions
 
@@ -204,10 +205,9 @@ def merged(document: Figures, results: dict[str, Figures]) -> Figures:
 
 
 def save(file: Path, shape: str, results: dict[str, Figures]) -> None:
-    kept = json.loads(file.read_text()) if file.exists() else {}
-    document = merged(kept, {f"{shape}/{name}": figures for name, figures in results.items()})
+    document = merged(kept(file), {f"{shape}/{name}": figures for name, figures in results.items()})
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(document, indent=1) + "\n")
+    keep(file, document)
     file.with_suffix(f".{shape}.svg").write_text(plot(document, shape))
 
 
