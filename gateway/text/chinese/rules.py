@@ -159,7 +159,7 @@ def _power(match: re.Match[str]) -> str:
 _TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
 _OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³)°%％℃])"
-_NUMBERED = "案骤题例图表注"
+_NUMBERED = "案骤题图表注"
 """What a figure before a colon is the number of: 方案1：3个月."""
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
 _MINUS = rf"(?:(?<![\w)\]%])(?P<minus>[-−])|(?<=[{_HAN}])(?P<after>[-−]))?"
