@@ -23,13 +23,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gateway.files.whole_files import write_atomically
+from gateway.files.whole_files import UNFINISHED, write_atomically
 from gateway.sessions.storage.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
 
 META = "meta.json"
 JOURNAL = "recording.jsonl"
 TIMELINE = "recording.json"
 MERGED = "merged.wav"
+UNMERGED = "merged.tmp"
+"""It, while it is made anew."""
 AUDIO = "audio"
 _SESSION_ID = re.compile(r"s_[A-Za-z0-9_-]{22}")
 
@@ -140,6 +142,12 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
+def remove_unfinished(folder: Path) -> None:
+    """What was being made anew when the writer of a session was killed."""
+    for path in (folder / UNMERGED, *folder.glob(f"{UNFINISHED}*")):
+        path.unlink(missing_ok=True)
+
+
 class Journal:
     """Lines of JSON that grow. Its lock tells other processes that somebody is still writing."""
 
@@ -171,7 +179,7 @@ def merge(folder: Path) -> None:
     """
     target = folder / MERGED
     paths = utterance_files(folder)
-    temporary = target.with_suffix(".tmp")
+    temporary = folder / UNMERGED
     for path in (temporary, target):
         path.unlink(missing_ok=True)
     if not paths:

@@ -122,7 +122,7 @@ class RecordingFiles:
 
 def _copy(folder: Path, target: Path, sample_rate: int, noted: bool) -> wav.WavFile:
     """A file of its own for all utterances, with those that there are."""
-    temporary = target.with_suffix(".tmp")
+    temporary = folder / files.UNMERGED
     temporary.unlink(missing_ok=True)
     merged = wav.WavFile(temporary, sample_rate, noted=noted)
     try:
@@ -198,6 +198,7 @@ def recover(folder: Path, reason: str = "gateway_died") -> Facts | None:
         if facts := _facts_of(folder):
             (folder / files.JOURNAL).unlink(missing_ok=True)
             return facts
+        files.remove_unfinished(folder)
         for path in files.utterance_files(folder):
             wav.repair_wav(path)
         if _needs_merging(folder):

@@ -110,6 +110,8 @@ sys.stdin.read()
         file.write(b"\x05\x00\x05")  # written, but not in the header yet, and half a sample
     with (folder / "recording.jsonl").open("a") as file:
         file.write('{"type":"audi')
+    for unfinished in ("merged.tmp", ".new-abc"):
+        (folder / unfinished).write_bytes(bytes(1000))
     assert wav_audio(folder / "merged.wav") == pcm(100)
     assert len(read_timeline(folder)["utterances"]) == 2
 
@@ -119,7 +121,8 @@ sys.stdin.read()
     assert wav_audio(folder / "merged.wav") == pcm(100) + b"\x05\x00"
     meta = json.loads((folder / "meta.json").read_text())
     assert (meta["state"], meta["reason"]) == ("interrupted", "gateway_died")
-    assert not (folder / "recording.jsonl").exists()
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"audio", "merged.wav", "meta.json", "recording.json"}
     again = recover(folder)
     assert (again.state, again.audio_seconds) == (facts.state, facts.audio_seconds)
 
