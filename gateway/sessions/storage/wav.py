@@ -29,7 +29,7 @@ class WavFile:
     """s16le mono audio that grows; after each append the header states the true size."""
 
     def __init__(self, path: Path, sample_rate: int, *, noted: bool) -> None:
-        """`noted`: the file says that a model made it. Raises FileExistsError."""
+        """`noted`: the file says that a model made it. Raises FileExistsError, and OSError: there is none."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._header = wav_header(sample_rate, 0, noted=noted)
         self.data_bytes = 0
@@ -37,6 +37,7 @@ class WavFile:
             write_all(self._descriptor, self._header)
         except OSError:
             self.close()
+            path.unlink(missing_ok=True)
             raise
 
     def append(self, pcm: bytes) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.sessions.storage import files
+from gateway.sessions.storage import files, wav
 from gateway.sessions.storage.recording_files import RecordingFiles, read_timeline, recover
 from gateway.sessions.storage.wav import WavFile, read_growing
 from tests.forks import REPOSITORY
@@ -69,6 +71,19 @@ def test_after_every_append_the_files_are_whole(tmp_path: Path) -> None:
         assert wav_audio(tmp_path / "s" / "merged.wav") == pcm(10 * count)
         assert read_timeline(tmp_path / "s")["utterances"][0]["samples"] == 10 * count
     recording.close()
+
+
+def test_a_disk_that_is_full_at_once_leaves_no_file_that_is_no_wav(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes) -> None:
+        os.write(descriptor, data[:5])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(wav, "write_all", full)
+    with pytest.raises(OSError, match="full"):
+        WavFile(tmp_path / "a.wav", RATE, noted=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_that_grows_is_sent_as_far_as_it_was(tmp_path: Path) -> None:
