@@ -38,6 +38,8 @@ Messages = str | Sequence[Mapping[str, Any]]
 ChatItem = str | bytes | dict[str, Any]
 """A piece of the text, the next bytes of the audio, or news: where it stands in line."""
 Item = TypeVar("Item", bound=ChatItem, covariant=True)
+PCM_RATE = 24_000
+"""Of the audio of an answer."""
 _DATA = "data: "
 _END = "[DONE]"
 

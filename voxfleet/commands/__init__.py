@@ -5,7 +5,7 @@ options.py      what several of them take alike, and how one ends that cannot do
 say.py          `voxfleet say`: a clip without any server
 speaking.py     a text, or an SSML document, as audio, passage after passage
 say_command.py  its options, and what it prints
-chat.py         `voxfleet chat`: the answer of a text model of a running service
+chat.py         `voxfleet chat`: the answer of a text model of a running service; answer_speech.py: heard
 bench.py        `voxfleet bench`: what listeners of a running service get
 detect.py       `voxfleet detect`: whether a file says that a model made it
 finetune.py     `voxfleet finetune`: recordings of a speaker in, an adapter out

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from voxfleet.commands.options import SERVER_URL, ApiKeyOption, ServerOption, fail
+
+if TYPE_CHECKING:
+    from voxfleet.client import Client
+    from voxfleet.commands.answer_speech import AnswerSpeech
 
 
 def chat(
@@ -23,6 +28,14 @@ def chat(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Of an answer, at most.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="0: always the likeliest.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same words, same answer.")] = None,
+    speak: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to speak the answer into: .wav, .flac, .ogg or .mp3; - is standard output, while it is"
+            " written."
+        ),
+    ] = None,
+    voice: Annotated[str, typer.Option(help="Whose voice it is spoken with.")] = "default",
     api_key: ApiKeyOption = None,
 ) -> None:
     """Ask a text model of a running server. The answer is printed while it is written."""
@@ -31,19 +44,43 @@ def chat(
     options = {"model": model, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     given = {name: value for name, value in options.items() if value is not None}
     messages: list[dict[str, Any]] = [] if system is None else [{"role": "system", "content": system}]
+    speech = None if speak is None else _speech(text, speak, voice)
     try:
         with Client(url, api_key=api_key) as client:
             for line in _lines() if text is None else [text]:
                 messages.append({"role": "user", "content": _checked(line)})
-                stream = client.stream_chat(messages, **given)
-                for piece in stream:
-                    typer.echo(piece, nl=False)
-                typer.echo()
-                messages.append({"role": "assistant", "content": stream.answer.text})
+                answer = _tell(client, messages, given, speech)
+                messages.append({"role": "assistant", "content": answer})
     except ValueError as error:
         fail(error, 2)
     except SpeechError as error:
         fail(error)
+
+
+def _speech(text: str | None, output: Path, voice: str) -> AnswerSpeech:
+    if text is None:
+        fail("--speak is for one answer: it needs the text to ask", 2)
+    from voxfleet.commands.answer_speech import AnswerSpeech
+
+    return AnswerSpeech(output, voice)
+
+
+def _tell(
+    client: Client, messages: list[dict[str, Any]], options: dict[str, Any], speech: AnswerSpeech | None
+) -> str:
+    """The answer, when it is printed, beside its audio if that is on standard output, and spoken."""
+    audio = None if speech is None else speech.asked
+    beside = speech is not None and speech.is_piped
+    stream = client.stream_chat(messages, audio=audio, **options)
+    for item in stream:
+        if isinstance(item, bytes):
+            speech.take(item)
+        else:
+            typer.echo(item, nl=False, err=beside)
+    typer.echo(err=beside)
+    if speech is not None:
+        speech.finish()
+    return stream.answer.text
 
 
 def _checked(text: str) -> str:

@@ -60,6 +60,7 @@ async def test_one_that_is_left_at_its_first_audio_ends_on_the_server(gateway: G
         async for item in stream:
             if isinstance(item, bytes):
                 break
+        assert isinstance(item, bytes) and stream.answer is None
         await stream.aclose()
     await all_free(gateway)
 
