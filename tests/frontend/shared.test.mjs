@@ -1,6 +1,7 @@
 /** Helpers that every page uses: numbers as words, keys, remembered settings. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { follower } from "../../frontend/static/js/shared/hearing/follower.js";
 import { Chime } from "../../frontend/static/js/shared/notices/chime.js";
 import { WakeLock } from "../../frontend/static/js/shared/hearing/wake-lock.js";
 import * as format from "../../frontend/static/js/i18n/format.js";
@@ -223,4 +224,27 @@ describe("a list that is asked for again", () => {
     await polling.load();
     assert.equal(notice.hidden, false);
   });
+});
+
+test("a box follows what is spoken, and leaves a reader alone who scrolls it", (context) => {
+  globalThis.matchMedia = () => ({ matches: true });
+  context.after(() => delete globalThis.matchMedia);
+  const rings = {};
+  const scrolled = [];
+  const box = {
+    scrollTop: 100,
+    addEventListener: (type, ring) => (rings[type] = ring),
+    getBoundingClientRect: () => ({ top: 0, bottom: 300, height: 300 }),
+    scrollTo: ({ top, behavior }) => scrolled.push([top, behavior]),
+  };
+  const at = (top) => ({ getBoundingClientRect: () => ({ top, bottom: top + 20 }) });
+  const follow = follower(box, { place: 1 / 3 });
+  follow(at(150));
+  assert.deepEqual(scrolled, [], "it is in view");
+  follow(at(290));
+  assert.deepEqual(scrolled, [[290, "auto"]]);
+  assert.equal(rings.keydown, undefined);
+  rings.wheel();
+  follow(at(-40));
+  assert.equal(scrolled.length, 1);
 });

@@ -2,13 +2,11 @@
  * The script as words that light up: waiting ones dim, heard ones bright, the present one marked, dropped ones struck
  * through. Words are elements of their own; text is always text.
  */
+import { follower } from "../shared/hearing/follower.js";
 import { h } from "../shared/page/dom.js";
 import { setMessage } from "./words.js";
 
 const WORD = /[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+/gu;
-const MARGIN_PIXELS = 24;
-/** A reader who scrolls is left alone for a while. */
-const SCROLL_PATIENCE_MS = 4000;
 
 /** Words of a text as [first, last) code points, counted from `offset`. */
 export function wordsOf(text, offset = 0) {
@@ -32,16 +30,13 @@ export class ScriptView {
   #tail = 0;
   #current = null;
   #brightTo = 0;
-  #scrolledAt = -Infinity;
-  #still = matchMedia("(prefers-reduced-motion: reduce)");
+  #follow;
   #text = paragraph();
 
   /** @param {HTMLElement} box that scrolls */
   constructor(box) {
     this.#box = box;
-    for (const type of ["wheel", "touchmove", "keydown"]) {
-      box.addEventListener(type, () => (this.#scrolledAt = performance.now()), { passive: true });
-    }
+    this.#follow = follower(box, { place: 1 / 2, keys: true });
   }
 
   /** @param {import("./script.js").Script} script a new, empty one @param {{after?: boolean}} [place] behind what is there */
@@ -114,15 +109,6 @@ export class ScriptView {
     this.#text.append(setMessage(h("span", { class: "cut" }), "live.cut"));
     this.#text = paragraph();
     this.#box.append(this.#text);
-  }
-
-  #follow(element) {
-    if (performance.now() - this.#scrolledAt < SCROLL_PATIENCE_MS) return;
-    const box = this.#box.getBoundingClientRect();
-    const { top, bottom } = element.getBoundingClientRect();
-    if (top >= box.top + MARGIN_PIXELS && bottom <= box.bottom - MARGIN_PIXELS) return;
-    const target = this.#box.scrollTop + (top - box.top) - box.height / 2;
-    this.#box.scrollTo({ top: target, behavior: this.#still.matches ? "auto" : "smooth" });
   }
 }
 

@@ -8,9 +8,7 @@
  * Characters are code points, times seconds. Event "seek" (detail: seconds).
  */
 import { h } from "../page/dom.js";
-
-const MARGIN_PIXELS = 24;
-const SCROLL_PATIENCE_MS = 4000;
+import { follower } from "./follower.js";
 
 /** Index of the word that is spoken at a time, or of the last one before it; -1 before the first. */
 export function wordAt(words, seconds) {
@@ -31,18 +29,15 @@ export function timedWords(parts) {
 }
 
 export class LitWords extends EventTarget {
-  #box;
   #words = [];
   #spans = [];
   #current = -1;
-  #scrolledAt = -Infinity;
-  #still = matchMedia("(prefers-reduced-motion: reduce)");
+  #follow;
 
   /** @param {HTMLElement} box that scrolls */
   constructor(box) {
     super();
-    this.#box = box;
-    for (const type of ["wheel", "touchmove"]) box.addEventListener(type, () => (this.#scrolledAt = performance.now()), { passive: true });
+    this.#follow = follower(box, { place: 1 / 3 });
   }
 
   /** Fills elements with their texts. @param {{element: HTMLElement, points: string[], words: {start, end, from, to}[]}[]} texts in the order of the audio */
@@ -80,13 +75,5 @@ export class LitWords extends EventTarget {
 
   #seek(seconds) {
     this.dispatchEvent(new CustomEvent("seek", { detail: seconds }));
-  }
-
-  #follow(element) {
-    if (performance.now() - this.#scrolledAt < SCROLL_PATIENCE_MS) return;
-    const box = this.#box.getBoundingClientRect();
-    const { top, bottom } = element.getBoundingClientRect();
-    if (top >= box.top + MARGIN_PIXELS && bottom <= box.bottom - MARGIN_PIXELS) return;
-    this.#box.scrollTo({ top: this.#box.scrollTop + (top - box.top) - box.height / 3, behavior: this.#still.matches ? "auto" : "smooth" });
   }
 }
