@@ -8,7 +8,9 @@ ends with the last answer, and a client that wants the others sends them again (
 from __future__ import annotations
 
 from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from sockets.http.upgrades import UpgradingProtocol
 
 MOST_PIPELINED = 8
 """Requests that may wait for the answer to the one before."""
@@ -16,7 +18,7 @@ LONGEST_PIPELINED_BODY = 1 << 16
 """Bytes of the body of a request that waits."""
 
 
-class PipeliningProtocol(HttpToolsProtocol):
+class PipeliningProtocol(UpgradingProtocol):
     """HTTP/1.1 whose running request hears that its client has left, whatever came after it."""
 
     _running: RequestResponseCycle | None = None

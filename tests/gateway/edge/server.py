@@ -1,4 +1,4 @@
-"""A server in this process, with an application of one WebSocket."""
+"""A server in this process, with an application of one WebSocket, or one that counts what it is sent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 from websockets.asyncio.client import ClientConnection, connect
 
 from gateway.cli import server_config
@@ -73,5 +76,27 @@ async def served(
         yield application, client, application.scope["extensions"][SEND_AT_ONCE]
         client.transport.abort()
     finally:
+        server.should_exit = True
+        await running
+
+
+async def say_length(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the number of bytes in the body."""
+    body = await Request(scope, receive).body()
+    await PlainTextResponse(str(len(body)))(scope, receive, send)
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a server with the gateway's bounds."""
+    config = server_config(load_settings(worker_urls="http://127.0.0.1:9", port=0), say_length)
+    config.lifespan = "off"
+    server = Server(config)
+    running = asyncio.create_task(server.serve())
+    reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
         server.should_exit = True
         await running

@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
 
-from gateway.cli import server_config
-from gateway.settings import load_settings
 from sockets.http.heads import LONGEST_URL
-from tests.gateway.edge.server import Server
+from tests.gateway.edge.server import connected
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LINE = b"X-Line: " + b"a" * 10_000 + b"\r\n"
 MAX_LINES = 1000
 """More than sockets hold by themselves."""
-
-
-async def say_length(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the number of bytes in the body."""
-    body = await Request(scope, receive).body()
-    await PlainTextResponse(str(len(body)))(scope, receive, send)
-
-
-@asynccontextmanager
-async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection to a server with the gateway's bounds."""
-    config = server_config(load_settings(worker_urls="http://127.0.0.1:9", port=0), say_length)
-    config.lifespan = "off"
-    server = Server(config)
-    running = asyncio.create_task(server.serve())
-    reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()
-        server.should_exit = True
-        await running
 
 
 @pytest.mark.parametrize("before", [HEAD, CHUNKED + b"1\r\na\r\n0\r\n"], ids=["headers", "trailers"])
