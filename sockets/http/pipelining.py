@@ -23,8 +23,6 @@ class PipeliningProtocol(UpgradingProtocol):
 
     _running: RequestResponseCycle | None = None
     """The request that is being answered; `cycle` is the newest."""
-    _deaf = False
-    """What comes is thrown away."""
 
     @property
     def _answering(self) -> bool:

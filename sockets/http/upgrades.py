@@ -16,6 +16,9 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 class UpgradingProtocol(HttpToolsProtocol):
     """HTTP/1.1 that knows of no other protocol than WebSocket."""
 
+    _deaf = False
+    """What comes is thrown away."""
+
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self.parser = _Parser(self)
@@ -42,7 +45,7 @@ class _Parser:
         self.should_keep_alive = self._parser.should_keep_alive
 
     def feed_data(self, data: bytes) -> None:
-        while True:
+        while not self._protocol._deaf:
             try:
                 self._parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
