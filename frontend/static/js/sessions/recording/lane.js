@@ -3,6 +3,7 @@
  * worker, with a tick per chunk and a mark where the listener interrupted or the speech moved to another worker.
  */
 import { h } from "../../shared/page/dom.js";
+import { fitted, waveColours } from "../../shared/page/wave-canvas.js";
 import { clock } from "../../i18n/format.js";
 import { setLabel, t } from "../words.js";
 
@@ -35,8 +36,7 @@ export class Lane extends EventTarget {
     this.element.addEventListener("pointerdown", (event) => this.#drag(event));
     this.element.addEventListener("keydown", (event) => this.#key(event));
     new ResizeObserver(() => this.#draw()).observe(this.#canvas);
-    const style = getComputedStyle(this.element);
-    for (const name of ["played", "arrived", "expected", "head"]) this.#colours[name] = style.getPropertyValue(`--wave-${name}`).trim();
+    this.#colours = waveColours(this.element);
     this.show(0);
   }
 
@@ -94,13 +94,8 @@ export class Lane extends EventTarget {
   }
 
   #paint() {
-    const { width, height } = this.#canvas.getBoundingClientRect();
+    const { context, width, height } = fitted(this.#canvas);
     if (width < PITCH_PIXELS || this.#narrative.seconds <= 0) return;
-    const scale = window.devicePixelRatio || 1;
-    this.#canvas.width = Math.round(width * scale);
-    this.#canvas.height = Math.round(height * scale);
-    const context = this.#canvas.getContext("2d");
-    context.scale(scale, scale);
     const place = (seconds) => (seconds / this.#narrative.seconds) * width;
     this.#paintWave(context, width, height - STRIP_PIXELS - 8, place(this.#seconds));
     for (const utterance of this.#narrative.utterances) this.#paintUtterance(context, utterance, place, height - STRIP_PIXELS);

@@ -5,6 +5,8 @@
  * The whole height stands for the loudest sample so far, so a quiet voice is seen as well.
  * Reports come 20 times a second; between them the play head moves by the clock.
  */
+import { fitted, waveColours } from "../../shared/page/wave-canvas.js";
+
 const BAR_PIXELS = 3;
 const PITCH_PIXELS = 5;
 const DOT_PIXELS = 3.5;
@@ -110,20 +112,12 @@ export class Waveform {
   }
 
   #readColours() {
-    const style = getComputedStyle(this.#canvas);
-    for (const name of ["played", "arrived", "expected", "head"]) {
-      this.#colours[name] = style.getPropertyValue(`--wave-${name}`).trim();
-    }
+    this.#colours = waveColours(this.#canvas);
     this.draw();
   }
 
   #paint() {
-    const { width, height } = this.#canvas.getBoundingClientRect();
-    const scale = window.devicePixelRatio || 1;
-    this.#canvas.width = Math.round(width * scale);
-    this.#canvas.height = Math.round(height * scale);
-    const context = this.#canvas.getContext("2d");
-    context.scale(scale, scale);
+    const { context, width, height } = fitted(this.#canvas);
     const columns = Math.floor(width / PITCH_PIXELS);
     if (columns < 1) return;
     const peaks = this.#utterance?.envelope?.columns(columns, this.#span) ?? new Float32Array(columns).fill(NaN);
