@@ -41,6 +41,18 @@ describe("paragraphs and code", () => {
     assert.deepEqual(shown("1. so\n   ```\n   a\n     b\n   ```"), ["1. so", ["a\n  b", ""]]);
   });
 
+  test("a fence tells the language in its first word, and has no backtick behind it", () => {
+    assert.deepEqual(shown("``` js  of mine\na\n``` \nb"), [["a", "js"], "b"]);
+    assert.deepEqual(shown("~~~~ \n~~~\n~~~~~"), [["~~~", ""]]);
+    assert.deepEqual(shown("```js`\n~~~ `a`"), ["```js`\n~~~ `a`"]);
+  });
+
+  test("a row of marks without end is read at once", () => {
+    for (const row of ["~".repeat(50_000), "~~~" + " ".repeat(50_000), "```" + "a".repeat(50_000)]) {
+      assert.deepEqual(shown(`${row}\``), [`${row}\``]); // which took hours, with every piece of the answer
+    }
+  });
+
   test("signs of HTML are text like any other", () => {
     assert.deepEqual(shown("<b>a</b> & `c`"), ["<b>a</b> & `c`"]);
   });

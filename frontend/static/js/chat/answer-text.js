@@ -4,7 +4,8 @@
  * Of Markdown the fences of code alone are understood; everything else stays as it was written.
  */
 const [BEGIN, END] = ["<think>", "</think>"];
-const FENCE = /^(\s*)(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
+/** Indentation, marks, and what is said behind them. All marks or none: a long row of them would be tried at every length. */
+const FENCE = /^(\s*)(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 
 /**
  * What was thought, and what is said. Some models have the first mark in their template, and write the second alone.
@@ -39,7 +40,7 @@ export function blocksOf(text) {
       if (code) code.empty = false;
     } else if (fence) {
       close();
-      code = { indent: fence[1].length, fence: fence[2], empty: true, block: { kind: "code", text: "", language: fence[3] } };
+      code = { indent: fence[1].length, fence: fence[2], empty: true, block: { kind: "code", text: "", language: fence[3].trim().split(/\s/, 1)[0] } };
       blocks.push(code.block);
     } else if (line.trim() === "") close();
     else paragraph.push(line.trimEnd());
@@ -49,7 +50,7 @@ export function blocksOf(text) {
 }
 
 function ends(code, fence) {
-  return fence !== null && fence[3] === "" && fence[2].startsWith(code.fence);
+  return fence !== null && fence[3].trim() === "" && fence[2].startsWith(code.fence);
 }
 
 /** How much of the fence's own indentation a line has. */
