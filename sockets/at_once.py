@@ -114,9 +114,15 @@ class AtOnceWebSocketProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: Message) -> None:
         """As uvicorn's, but that the application may speak on: it has not closed the connection."""
         await self.writable.wait()
-        if self._closed_here:
+        if self._closed_here or self._left_early():
             raise ClientDisconnected
         await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # refused with an answer, which uvicorn would log as none
+
+    def _left_early(self) -> bool:
+        """Whether the client did so before it was answered; uvicorn would log that it was not."""
+        return not self.handshake_complete and self.transport.is_closing()
 
     def send_receive_event_to_app(self) -> None:
         """As uvicorn's, but for text that is none: it is closed with 1007, and nothing to be logged."""

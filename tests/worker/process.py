@@ -17,7 +17,12 @@ from tests.forks import PATIENCE_SECONDS
 class ListeningProcess:
     """`log` holds its lines so far."""
 
-    words_of_defects: ClassVar[tuple[str, ...]] = ("Traceback", "never retrieved", "unhandled")
+    words_of_defects: ClassVar[tuple[str, ...]] = (
+        "Traceback",
+        "never retrieved",
+        "unhandled",
+        "without completing",
+    )
     """In lines of what nobody handled."""
 
     def __init__(self, name: str, process: forks.Process) -> None:

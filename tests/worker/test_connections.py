@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from sockets.http.heads import LONGEST_URL
 from tests.gateway.edge.server import Server
@@ -23,6 +25,7 @@ SOCKET = (
     b"GET /generate HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
+CLOSE_FRAME = b"\x88\x80" + bytes(4)
 CHUNKED = b"POST /encode HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
 LINES = b"a: b\r\n" * 1000
 Connected = Callable[[], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
@@ -131,3 +134,49 @@ async def test_a_socket_s_head_that_nobody_reads_is_refused(connected: Connected
         async with asyncio.timeout(10):
             answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 400") and answer.endswith(b"no body.\n")
+
+
+async def test_a_socket_that_is_refused_is_no_error(
+    connected: Connected, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected() as (reader, writer):
+        writer.write(SOCKET + b"Origin: https://evil.example\r\n\r\n")
+        assert (
+            json.loads((await read_response(reader)).partition(b"\r\n\r\n")[2])["error"]["code"]
+            == "forbidden"
+        )
+    assert not errors_in(caplog)
+
+
+async def test_a_gateway_that_leaves_before_its_socket_is_accepted_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await receive()
+            asked.set()
+            assert (await receive())["type"] == "websocket.disconnect"
+            await send({"type": "websocket.accept"})
+        finally:
+            ended.set()
+
+    config = server_config(application, WorkerSettings(port=0))
+    config.lifespan = "off"
+    server = Server(config)
+    running = asyncio.create_task(server.serve())
+    _, writer = await asyncio.open_connection("127.0.0.1", await server.port)
+    async with asyncio.timeout(10):
+        writer.write(SOCKET + b"\r\n")
+        await asked.wait()
+        writer.write(CLOSE_FRAME)
+        await ended.wait()
+    writer.transport.abort()
+    server.should_exit = True
+    await running
+    assert not errors_in(caplog)
+
+
+def errors_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]

@@ -84,11 +84,6 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
             self._count_bytes()
         return event
 
-    async def send(self, message: Message) -> None:
-        await super().send(message)
-        if self.initial_response is not None and self.close_sent:
-            self.handshake_complete = True  # refused with an answer, which uvicorn would log as none
-
     def _count_bytes(self) -> None:
         """Close the connection where there is no room for what it has in memory."""
         if self.close_sent or self.transport.is_closing():

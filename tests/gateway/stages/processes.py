@@ -27,8 +27,6 @@ LONG_TEXT = "It was the best of times, it was the worst of times, it was the age
 class GatewayProcess(ListeningProcess):
     """`voxfleet gateway` in a process of its own, on a free port. `settings` travel by environment."""
 
-    words_of_defects = (*ListeningProcess.words_of_defects, "without completing")
-
     def __init__(
         self, workers: list[WorkerProcess], *, max_queue: int | None = None, **settings: Any
     ) -> None:
