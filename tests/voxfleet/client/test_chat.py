@@ -69,8 +69,10 @@ async def test_a_stream_that_is_left_early_ends_on_the_server(fleet: Fleet) -> N
 
 def test_a_stream_without_asyncio_may_be_given_up(client: Client) -> None:
     stream = client.stream_chat("Tell me a story.", max_tokens=50)
-    assert next(iter(stream))
+    pieces = iter(stream)
+    assert next(pieces)
     stream.close()
+    assert list(pieces) == []
     assert list(stream) == [] and stream.answer is None
 
 
