@@ -71,4 +71,6 @@ def test_what_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path)
     assert unknown.returncode == 1 and b"no audio format is called .midi" in unknown.stderr
     conversation = chat(nobody, "--speak", str(tmp_path / "answer.wav"))
     assert conversation.returncode == 2 and b"it needs the text to ask" in conversation.stderr
+    unheard = chat(nobody, QUESTION, "--voice", "ruth")
+    assert unheard.returncode == 2 and b"name a file for it with --speak" in unheard.stderr
     assert not [*tmp_path.iterdir()]

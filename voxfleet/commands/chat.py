@@ -35,7 +35,9 @@ def chat(
             " written."
         ),
     ] = None,
-    voice: Annotated[str, typer.Option(help="Whose voice it is spoken with.")] = "default",
+    voice: Annotated[
+        str | None, typer.Option(help="Whose voice it is spoken with, by --speak. \\[default: default]")
+    ] = None,
     api_key: ApiKeyOption = None,
 ) -> None:
     """Ask a text model of a running server. The answer is printed while it is written."""
@@ -44,7 +46,7 @@ def chat(
     options = {"model": model, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     given = {name: value for name, value in options.items() if value is not None}
     messages: list[dict[str, Any]] = [] if system is None else [{"role": "system", "content": system}]
-    speech = None if speak is None else _speech(text, speak, voice)
+    speech = _speech(text, speak, voice)
     try:
         with Client(url, api_key=api_key) as client:
             for line in _lines() if text is None else [text]:
@@ -57,12 +59,16 @@ def chat(
         fail(error)
 
 
-def _speech(text: str | None, output: Path, voice: str) -> AnswerSpeech:
+def _speech(text: str | None, output: Path | None, voice: str | None) -> AnswerSpeech | None:
+    if output is None:
+        if voice is not None:
+            fail("--voice is for an answer that is spoken: name a file for it with --speak", 2)
+        return None
     if text is None:
         fail("--speak is for one answer: it needs the text to ask", 2)
     from voxfleet.commands.answer_speech import AnswerSpeech
 
-    return AnswerSpeech(output, voice)
+    return AnswerSpeech(output, "default" if voice is None else voice)
 
 
 def _tell(
