@@ -94,6 +94,11 @@ class ApiError(HTTPException):
         detail = ErrorDetail(message=self.message, type=self.type, param=self.param, code=self.code)
         return {"error": detail.model_dump()}
 
+    def to_message(self) -> dict[str, Any]:
+        """The same where no header says when to come back: in a stream, and over a WebSocket."""
+        retry_after = (self.headers or {}).get("Retry-After")
+        return self.to_dict() | ({"retry_after_seconds": int(retry_after)} if retry_after else {})
+
 
 def internal_error() -> ApiError:
     """What a client hears of a defect; the log says more."""

@@ -76,7 +76,7 @@ class _TimedLines(Framing):
 
     def broken(self, error: ApiError) -> bytes:
         """`error`; then the connection is cut."""
-        return json_line({"type": "error", **error.to_dict()})
+        return json_line({"type": "error", **error.to_message()})
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:

@@ -308,11 +308,12 @@ describe("ChatStream", () => {
   });
 
   test("an error in a stream is thrown, and so is an end before the end", async () => {
-    const error = { message: "gone", code: "worker_failed", type: "server_error" };
-    for (const [last, code] of [[`data: ${JSON.stringify({ error })}\n\n`, "worker_failed"], ["", "connection_lost"]]) {
+    const error = { message: "gone", code: "no_worker", type: "capacity_error" };
+    const told = `data: ${JSON.stringify({ error, retry_after_seconds: 5 })}\n\n`;
+    for (const [last, code, retryAfterSeconds] of [[told, "no_worker", 5], ["", "connection_lost", null]]) {
       const fleet = await service([], [`data: ${JSON.stringify(said("a"))}\n\n`, last]);
       const stream = fleet.streamChat("Hi.");
-      await assert.rejects(read(stream), { code });
+      await assert.rejects(read(stream), { code, retryAfterSeconds });
       assert.equal(stream.answer, null);
       server.close();
     }

@@ -122,7 +122,7 @@ class ChatStream(Generic[Item]):
                 return
             about = json.loads(data)
             if "error" in about:
-                raise error_from(about["error"])
+                raise error_from(about["error"], retry_after_seconds=about.get("retry_after_seconds"))
             if "queue" in about:
                 yield {"type": "queued", **about["queue"]}
             for choice in about["choices"]:

@@ -98,7 +98,4 @@ class ClientSocket:
 
     async def end_with(self, error: ApiError, **fields: Any) -> None:
         """An error, in the one shape, as the last message; `fields` go beside it."""
-        body = {"type": "error", **fields, **error.to_dict()}
-        if retry_after := (error.headers or {}).get("Retry-After"):
-            body["retry_after_seconds"] = int(retry_after)
-        await self.end(body, error.close_code, error.code)
+        await self.end({"type": "error", **fields, **error.to_message()}, error.close_code, error.code)

@@ -271,7 +271,7 @@ class AnswerStream(GrowingResponse):
         await self._write(piece.encode() if isinstance(piece, str) else piece)
 
     def _broken(self, error: ApiError) -> bytes:
-        return event(error.to_dict()).encode()
+        return event(error.to_message()).encode()
 
     def _headers(self) -> dict[str, str]:
         return {

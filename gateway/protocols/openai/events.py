@@ -31,7 +31,7 @@ class Events(Framing):
 
     def broken(self, error: ApiError) -> bytes:
         """What went wrong."""
-        return _event({"type": "speech.audio.error", **error.to_dict()})
+        return _event({"type": "speech.audio.error", **error.to_message()})
 
 
 def _event(event: dict[str, Any]) -> bytes:

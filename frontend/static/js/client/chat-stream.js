@@ -64,7 +64,7 @@ export class ChatStream extends EventTarget {
         return;
       }
       about = JSON.parse(data);
-      if (about.error) throw new ApiError(0, about.error);
+      if (about.error) throw new ApiError(0, { ...about.error, retry_after_seconds: about.retry_after_seconds });
       if (about.queue) this.#emit("queued", about.queue);
       for (const { delta, finish_reason: told } of about.choices) {
         reason = told ?? reason;
