@@ -97,6 +97,7 @@ async def test_nothing_holds_a_taker_that_is_done_until_the_garbage_collector_co
     try:
         await loop.submit(Request("a", [1])).each(taker.take)
         del taker
+        loop.close()  # its thread may still be about to let go of what it has just woken
         assert gone() is None
     finally:
         gc.enable()
