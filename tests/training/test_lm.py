@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.training.lm import train_lm
 from models.voxcpm.training.lm.feeder import BatchFeeder
 from models.voxcpm.training.lm.generation import generate, waveforms
 from models.voxcpm.training.lm.latents import build_corpus, encode_speech, patches_of
@@ -118,24 +119,44 @@ def test_what_is_written_can_be_resumed_and_generated_from(
     assert [len(audio) for audio in waveforms(vae, spoken)] == [3 * PATCH_SAMPLES] * 2
 
 
+FAR = 1e9
+
+
+class Clock:
+    """Of who sleeps: nothing else takes time."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
 def test_speech_is_waited_for_until_its_time_or_until_there_is_enough(
-    trainer: LMTrainer, vae: AudioVAE
+    trainer: LMTrainer, vae: AudioVAE, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = Clock()
+    monkeypatch.setattr(train_lm, "time", clock)
     torch.save(vae.state_dict(), trainer.work / "vae.pt")
     trainer.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
     trainer.store.refresh()
     recipe, there_are = trainer.recipe, trainer.store.hours
     trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
-    until = time.time() + 2
-    trainer.load_speech(time.time() + 60, until)
-    assert time.time() >= until
+    trainer.load_speech(FAR, clock.now + 3.5)
+    assert clock.slept == [1, 1, 1, 1]
     trainer.recipe = dataclasses.replace(recipe, hours=there_are)
-    _, corpus = trainer.load_speech(time.time() + 60, time.time() + 3600)
+    _, corpus = trainer.load_speech(FAR, FAR)
     assert len(corpus.voice) == 12
     trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
     trainer.store.audio = trainer.store.audio[: trainer.store.filled]
     assert trainer.store.full
-    trainer.load_speech(time.time() + 60, time.time() + 3600)
+    trainer.load_speech(FAR, FAR)
+    assert len(clock.slept) == 4
 
 
 def test_speech_is_encoded_again_when_there_is_much_more_of_it_and_when_it_is_over(
