@@ -13,6 +13,7 @@ sequence.py        one request: its tokens, its blocks, how far it is computed
 config.py          the limits of one engine
 errors.py          what can go wrong, one class per party that has to react
 weights.py         checkpoints in, checkpoints out
+archives.py        what a file of tensors that somebody sent may be
 scheduling/        what the next step computes, and for whom
 kv_cache/          where keys and values live between steps
 attention/         attention over the paged cache, one backend per file

@@ -13,7 +13,6 @@ from `layers.0.attention.q_proj.weight` and so on, and exports them under the sa
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
@@ -25,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
+from engine.archives import check_head, checked_archive
 from engine.device.host_copies import HostCopies
 from engine.errors import WeightError
 from engine.layers.linear import MergedLinear
@@ -115,13 +115,13 @@ def state_from_bytes(content: bytes) -> dict[str, Tensor]:
     """What a file that somebody sent holds: safetensors, or a PyTorch archive, of which only data is taken.
 
     Raises:
-        WeightError: it is neither, or an archive that unpacks to more than it is.
+        WeightError: it is neither, or more than plain tensors (`engine/archives.py`).
     """
     try:
         if not content.startswith(_ARCHIVE):
+            check_head(content)
             return load_safetensors(content)
-        _check_archive(content)
-        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        state = torch.load(checked_archive(content), map_location="cpu", weights_only=True)
     except WeightError:
         raise
     except Exception as error:  # what a broken file raises is nowhere said
@@ -129,21 +129,14 @@ def state_from_bytes(content: bytes) -> dict[str, Tensor]:
     return _state_of(state, "the archive")
 
 
-def _check_archive(content: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = archive.infolist()
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise WeightError("the archive of the weights is compressed, which PyTorch's are not")
-    if sum(member.file_size for member in members) > len(content):
-        raise WeightError("the archive of the weights holds more than its size")
-
-
 def _state_of(content: object, name: str) -> dict[str, Tensor]:
     if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
         content = content["state_dict"]
     if not isinstance(content, Mapping):
         raise WeightError(f"{name} holds a {type(content).__name__}, not a state dict")
-    strangers = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
+    if not all(isinstance(key, str) for key in content):
+        raise WeightError(f"{name} holds tensors without a name")
+    strangers = [key for key, value in content.items() if not isinstance(value, Tensor)]
     if strangers:
         raise WeightError(f"{name} holds values that are no tensors: {', '.join(strangers)}")
     return dict(content)
