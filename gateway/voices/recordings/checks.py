@@ -33,6 +33,9 @@ _CLIPPED_RUN = 3
 _CLIPPED_SHARE, _CLIPPED_SHARE_REFUSED = 1e-4, 1e-2
 _CLIPPED_JOIN_SECONDS = 0.1
 _LOW_RATE = 16_000
+_TELEPHONE_HERTZ, _ABOVE_HERTZ = (2600, 3400), (4300, 5200)
+_TELEPHONE_DROP_DB = 40.0
+"""From the loud frames of the one to the loudest of the other. Sentences without any s have 32 at most."""
 _LEAST_SPEECH_SHARE = 0.5
 _LONG_PAUSE_SECONDS = 1.5
 _PAUSE_SECONDS = 0.3
@@ -108,7 +111,7 @@ def examine(recording: Recording, cleanable: bool = False) -> Checked:
         return Checked(trimmed, SILENCE_LUFS, remarks, sound_seconds)
     loudness = integrated_loudness(trimmed.samples / 32768.0, trimmed.sample_rate)
     offset_seconds = first / recording.sample_rate
-    remarks += [*_on_length(trimmed), *_on_level(loudness), *_on_rate(trimmed)]
+    remarks += [*_on_length(trimmed), *_on_level(loudness), *_on_rate(trimmed), *_on_band(trimmed, inner)]
     remarks += [*_on_pauses(inner, offset_seconds), *_on_noise(inner, offset_seconds, cleanable)]
     if recording.seconds - trimmed.seconds > _FRAME_SECONDS:
         remarks.append(_trimmed(recording, first, end))
@@ -120,9 +123,12 @@ def frame_levels(recording: Recording) -> np.ndarray:
 
     A constant offset, as cheap microphones have it, is no sound.
     """
+    return 10 * np.log10(_frames(recording).var(axis=1) + 1e-12)
+
+
+def _frames(recording: Recording) -> np.ndarray:
     size = round(_FRAME_SECONDS * recording.sample_rate)
-    frames = recording.samples[: len(recording.samples) // size * size].reshape(-1, size) / 32768.0
-    return 10 * np.log10(frames.var(axis=1) + 1e-12)
+    return recording.samples[: len(recording.samples) // size * size].reshape(-1, size) / 32768.0
 
 
 def is_sound(levels: np.ndarray) -> np.ndarray:
@@ -187,6 +193,24 @@ def _on_rate(recording: Recording) -> list[Check]:
         return []
     message = f"{recording.sample_rate} samples per second sound like a telephone: record at 16000 or more"
     return [Check("narrow_band", "warning", message)]
+
+
+def _on_band(recording: Recording, levels: np.ndarray) -> list[Check]:
+    """Of a file whose rate promises more than its microphone, or the way from it, has let through."""
+    if recording.sample_rate < _LOW_RATE:
+        return []
+    sound = _frames(recording)[is_sound(levels)]
+    power = np.abs(np.fft.rfft(sound * np.hanning(sound.shape[1]))) ** 2
+    hertz = np.fft.rfftfreq(sound.shape[1], 1 / recording.sample_rate)
+
+    def level(band: tuple[int, int], percent: float) -> float:
+        of_frames = power[:, (hertz >= band[0]) & (hertz < band[1])].mean(axis=1)
+        return 10 * np.log10(np.percentile(of_frames, percent) + 1e-12)
+
+    if level(_TELEPHONE_HERTZ, 90) - level(_ABOVE_HERTZ, 99) < _TELEPHONE_DROP_DB:
+        return []
+    message = "nothing is heard above 4 kHz, as from a telephone or Bluetooth headset: use another microphone"
+    return [Check("telephone", "warning", message)]
 
 
 def _on_pauses(levels: np.ndarray, offset_seconds: float) -> list[Check]:

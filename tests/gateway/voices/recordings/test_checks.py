@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import soundfile
+import soxr
 
 from gateway.errors import ApiError
 from gateway.voices.recordings.checks import Checked, check, examine
 from gateway.voices.recordings.decoding import Recording
 from gateway.voices.recordings.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
 from gateway.voices.recordings.regions import MOST_REGIONS, Region, regions_of
-from tests.gateway.audio.files import RATE, noisy_speech, speech
+from tests.gateway.audio.files import RATE, ROOT, noisy_speech, speech
 
 ENOUGH = 6.0
 
@@ -107,6 +111,26 @@ def test_what_is_of_no_use_is_refused_with_advice(audio: np.ndarray, code: str, 
 )
 def test_what_makes_a_poor_voice_is_said(audio: np.ndarray, rate: int, code: str) -> None:
     assert code in codes(check(recording(audio, rate)))
+
+
+BUNDLED = sorted((ROOT / "models" / "voxcpm" / "bundled" / "voices").glob("*.flac"))
+
+
+def through(samples: np.ndarray, rate: int, narrow: int) -> np.ndarray:
+    """What is left below half of `narrow`, in a file of the former rate."""
+    return soxr.resample(soxr.resample(samples, rate, narrow), narrow, rate)
+
+
+@pytest.mark.parametrize("voice", BUNDLED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("rate", [16_000, 48_000])
+def test_what_came_over_a_telephone_is_heard_whatever_rate_its_file_has(voice: Path, rate: int) -> None:
+    samples, own_rate = soundfile.read(voice)
+    samples = soxr.resample(samples, own_rate, rate)
+    noise = 0.01 * np.random.default_rng(1).standard_normal(len(samples))
+    wide = [samples, samples + noise, 0.2 * samples, through(samples, rate, 12_000)]
+    narrow = [through(each, rate, 8_000) for each in wide[:3]]
+    told = ["telephone" in codes(check(recording(each, rate))) for each in (*wide, *narrow)]
+    assert told == [False] * 4 + [True] * 3
 
 
 def test_noise_that_can_be_taken_out_is_said_to_be() -> None:

@@ -94,6 +94,7 @@ export default {
   "check.quiet": "It is quiet: closer to the microphone, noise matters less.",
   "check.clipping": "It is overdriven in places: turn the microphone down a little.",
   "check.narrow_band": "It sounds like a telephone: record at 16000 Hz or more.",
+  "check.telephone": "Nothing is heard above 4 kHz, as from a telephone or Bluetooth headset: use another microphone.",
   "check.pauses": "More than half of it is pauses: read without a break, or trim them.",
   "check.noise": "There is noise or music in the pauses: record in a quiet room.",
   "check.noise.remedy": "Take the noise out",

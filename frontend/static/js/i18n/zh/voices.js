@@ -94,6 +94,7 @@ export default {
   "check.quiet": "录音偏轻：靠近麦克风可减少噪声影响。",
   "check.clipping": "部分过载：请调低麦克风音量。",
   "check.narrow_band": "采样率过低，听起来像电话：请使用 16000 Hz 以上。",
+  "check.telephone": "4 kHz 以上没有声音，像电话或蓝牙耳机的录音：请换用其他麦克风。",
   "check.pauses": "停顿超过一半：请连续朗读，或剪掉停顿。",
   "check.noise": "停顿处有噪声或音乐：请在安静的房间录音。",
   "check.noise.remedy": "去除噪声",
