@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 # Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
 if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# A shell has what runs in its background ignore Ctrl-C, and so would what tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 give_way_while_waiting()  # threads of tests, too: they starve each other on a busy computer
 

@@ -65,7 +65,7 @@ def test_the_first_request_with_an_adapter_records_nothing(
     engine = fused(adapter_rank=20, adapter_layers=layers)
     engine._runner.builder.rehearse(PLAN)
     with monkeypatch.context() as patched:
-        patched.setattr(GraphRecorder, "record", lambda self, compute: recorded.append("one") or compute)
+        patched.setattr(GraphRecorder, "record", lambda self, compute, *_: recorded.append("one") or compute)
         engine._runner.prepare(PLAN)
         shapes, bank = len(PLAN.language_shapes()) + len(PLAN.patch_shapes()), engine._runner.adapters
         waveforms = len(recorded) - 2 * shapes
