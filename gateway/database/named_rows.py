@@ -21,6 +21,7 @@ from gateway.database.tables import NamedRow, folded_name, now
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
+from gateway.text.printable import seen
 
 Row = TypeVar("Row", bound=NamedRow)
 
@@ -124,8 +125,9 @@ class NamedRows(Generic[Row]):
                 raise self._sort.unknown(id)
             for name, value in changes.items():
                 setattr(row, name, value)
-            with rows.no_autoflush:
-                await self._check_name(rows, row)
+            if "name" in changes or changes.get("consent_at") is not None:
+                with rows.no_autoflush:
+                    await self._check_name(rows, row)
             row.updated_at = now()
         return row
 
@@ -163,17 +165,17 @@ class NamedRows(Generic[Row]):
             raise ApiError(409, f"too_many_{sort.noun}s", message)
 
     async def _check_name(self, rows: AsyncSession, row: Row) -> None:
-        """Who names one means one: no two of one owner, nor two that everybody sees, have one name, and none
-        has one that may be the id of another.
+        """Who names one means one: no two of one owner, nor two that everybody sees, have names that look the
+        same, and none has one that may be the id of another.
         """
         if self._sort.is_id(row.name):
             raise ApiError(422, "invalid_value", "name: has the form of an id", param="name")
         table = self._sort.table
-        query = select(table.id).where(table.name == row.name, table.id != row.id)
         seen_by_all = table.consent_at.is_not(None)
         own = table.owner == row.owner
-        query = query.where(or_(own, seen_by_all) if row.consent_at is not None else own)
-        if (await rows.scalars(query.limit(1))).first() is not None:
+        others = or_(own, seen_by_all) if row.consent_at is not None else own
+        names = await rows.scalars(select(table.name).where(table.id != row.id, others))
+        if seen(row.name) in map(seen, names):
             raise self._sort.name_taken(row.name)
 
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:

@@ -20,7 +20,13 @@ def printable(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of it is seen."""
-    return not text.translate(dict.fromkeys(map(ord, JOINERS))).strip()
+    return not seen(text)
+
+
+def seen(text: str) -> str:
+    """One for all texts that look the same: without joiners, however accents and spaces are written."""
+    composed = unicodedata.normalize("NFC", text.translate(dict.fromkeys(map(ord, JOINERS))))
+    return " ".join(composed.split())
 
 
 def _is_shown(character: str) -> bool:

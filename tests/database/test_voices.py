@@ -100,6 +100,43 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry
     assert await registry.find("élise", "key:ann") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("e\u0301lise", "\u00e9lise"),
+        ("Ann", "Ann\u200d"),
+        ("Ann Lee", "Ann\u00a0Lee"),
+        ("Ann Lee", "Ann \u200c Lee"),
+        ("Ann\u3000Lee", "Ann Lee"),
+    ],
+)
+async def test_no_two_names_that_everybody_sees_look_the_same(
+    name: str, alike: str, registry: VoiceRegistry
+) -> None:
+    """Else somebody could have others' requests for a voice speak with one of their own."""
+    kept = await registry.add(voice(name))
+    assert await refused(registry, name=alike, owner="key:eve") == "name_taken"
+    eves = await registry.add(voice("Eve", owner="key:eve"))
+    with pytest.raises(ApiError, match="called"):
+        await registry.change(eves.id, {"name": alike})
+    hers = await registry.add(voice(alike, owner="key:eve", agreed=False))
+    with pytest.raises(ApiError, match="called"):
+        await registry.change(hers.id, consent.columns_of("Eve", "I agree.", SHA, AT))
+    assert [found.id for found in await registry.find(alike, "key:bob")] in ([kept.id], [])
+
+
+async def test_what_looks_like_another_of_before_can_still_be_changed(
+    registry: VoiceRegistry, database: Database
+) -> None:
+    await registry.add(voice("Ann Lee"))
+    alike = await registry.add(voice("Ann"))
+    async with database.transaction() as rows:
+        await rows.execute(text("UPDATE voices SET name = 'Ann\u00a0Lee' WHERE id = :id"), {"id": alike.id})
+    await registry.change(alike.id, {"description": "Another."})
+    await registry.change(alike.id, consent.columns_of(None, None, SHA, AT))
+    assert not consent.is_given(await registry.get(alike.id))
+
+
 def to_version(connection: Connection, revision: str) -> None:
     """Tables as a gateway of before made them."""
     config = Config()
