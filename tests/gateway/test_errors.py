@@ -10,7 +10,7 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel, ValidationError
 
 from gateway.books.request import BlocksChange, MakeRequest, NewBook
-from gateway.errors import from_validation, install_error_handlers
+from gateway.errors import ApiError, from_validation, install_error_handlers
 from gateway.jobs.request import JobRequest
 from gateway.live.messages import Append
 from gateway.protocols.openai.chat import ChatRequest
@@ -31,6 +31,12 @@ async def ask(path: str, **options: Any) -> dict[str, Any]:
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as http:
         answer = await http.post(path, **options)
     return {"status": answer.status_code, **answer.json()["error"]}
+
+
+def test_where_there_is_no_header_the_error_itself_says_when_to_come_back() -> None:
+    busy, wrong = ApiError(503, "no_worker", "none", retry_after_seconds=4.2), ApiError(422, "empty", "empty")
+    assert busy.to_message() == {**busy.to_dict(), "retry_after_seconds": 5}
+    assert wrong.to_message() == wrong.to_dict()
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ async def test_a_clip_that_breaks_off_does_not_end_as_if_it_were_whole(start: St
     assert {event["type"] for event in events[:-1]} == {"speech.audio.delta"}
     assert events[-1]["type"] == "speech.audio.error"
     assert set(events[-1]["error"]) == {"message", "type", "param", "code"}
+    assert events[-1]["retry_after_seconds"] >= 1
 
 
 async def test_voices_are_public_and_have_ids_and_names(start: StartFleet) -> None:
