@@ -18,10 +18,10 @@ from gateway.files.content_files import ContentFiles
 from gateway.files.disk import Disk, not_stored
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
-from gateway.text.printable import is_printable
+from gateway.text.printable import is_printable, seen
 from gateway.voices import consent
 from gateway.voices.absent import AbsentNames
-from gateway.voices.catalog import built_in_name, is_built_in
+from gateway.voices.catalog import built_in_name
 from gateway.voices.clip_cache import ClipCache
 from gateway.voices.fields import ConsentForm, TrialForm, VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache, PassingLatents
@@ -221,7 +221,7 @@ class Voices:
             return []
 
     def _check_name(self, name: str) -> None:
-        if is_built_in(self._pool, name):
+        if built_in_name(self._pool, seen(name)) is not None:
             raise name_taken(name)
 
     async def _save(self, audio: bytes, audio_sha256: str) -> None:

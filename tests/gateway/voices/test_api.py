@@ -271,7 +271,8 @@ def test_pages_of_other_sites_change_nothing(method: str, ann: httpx.Client) -> 
 
 def test_names_are_unambiguous(ann: httpx.Client, bob: httpx.Client) -> None:
     voice = create(ann, **CONSENT)
-    for http, name in ((ann, "Ann"), (bob, "default")):
+    alike = ((bob, name) for name in ("default", "Default", "default\u200d"))
+    for http, name in ((ann, "Ann"), *alike):
         assert check_error(upload(http, name), 409)["code"] == "name_taken"
     assert check_error(upload(bob, "Ann", **CONSENT), 409)["code"] == "name_taken"
     private = create(bob, "Ann")
