@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database, DatabaseError
@@ -31,8 +31,16 @@ async def answered(
         async with database.transaction(erasing=erasing) as rows:
             yield rows
     except FAILURES as error:
-        logger.error("the database failed", kept=kept, error=type(error).__name__)
+        if _came_twice(error):
+            logger.info("a request came twice at once", kept=kept)
+        else:
+            logger.error("the database failed", kept=kept, error=type(error).__name__)
         raise failure_of(error, kept, code) from error
+
+
+def _came_twice(error: Exception) -> bool:
+    """Whether there is a row with the request's key by now (`repeats.py`), as clients may bring about."""
+    return isinstance(error, IntegrityError) and "request_key" in str(error.orig)
 
 
 def failure_of(error: Exception, kept: str, code: str) -> ApiError:
