@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickletools
+import shutil
 import struct
 import zipfile
 from collections.abc import Sequence
@@ -54,10 +55,10 @@ def checked_archive(content: bytes) -> io.BytesIO:
         _check_members(members, len(content))
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as again:
             for member in members:
-                held = archive.read(member)
                 if member.filename.rpartition("/")[2] == "data.pkl":
-                    _check_pickle(held)
-                again.writestr(zipfile.ZipInfo(member.filename), held)
+                    _check_pickle(archive.read(member))
+                with archive.open(member) as held, again.open(zipfile.ZipInfo(member.filename), "w") as copy:
+                    shutil.copyfileobj(held, copy, _PIECE_BYTES)
     packed.seek(0)
     return packed
 
