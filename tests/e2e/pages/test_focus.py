@@ -106,7 +106,9 @@ def test_bars_of_a_book_that_are_closed_leave_the_focus_at_their_block(page: Pag
 
 def test_an_empty_block_stays_until_the_focus_has_left_it(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/book/{new_book(fleet, 'Empty', 'One.')}")
+    expect(page.locator(".block")).to_have_count(1)
     page.locator("#append").press("Enter")
+    expect(page.locator(".block-text").nth(1)).to_be_focused()
     page.keyboard.press("Tab")
     more = page.locator(".block").nth(1).locator("[data-do=more]")
     expect(more).to_be_focused()
