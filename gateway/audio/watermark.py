@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from gateway.audio import perth
+from gateway.audio.samples import as_s16, from_s16
 
 _BLOCK_FRAMES = 8
 _FIRST_BLOCK_FRAMES = 4
@@ -53,7 +54,7 @@ class Watermark:
 
     def process(self, pcm: bytes, last: bool = False) -> bytes:
         """s16le samples in; out those that are marked by now, with `last` all the rest. Takes a while."""
-        samples = np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+        samples = from_s16(pcm)
         self._waiting = np.concatenate([self._waiting, samples])
         owed = len(self._waiting)
         padding = np.zeros(2 * self._size if last else 0, np.float32)
@@ -65,7 +66,7 @@ class Watermark:
             ready.append(self._waiting)
         marked = np.concatenate(ready)[:owed]
         given, self._skip = marked[self._skip :], max(self._skip - len(marked), 0)
-        return np.clip(np.rint(given * 32768), -32768, 32767).astype("<i2").tobytes()
+        return as_s16(given)
 
     def _analyse(self, samples: np.ndarray) -> None:
         """Spectra and levels of the frames that are complete with these samples."""

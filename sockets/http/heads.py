@@ -7,6 +7,7 @@ address that is too long no more is kept than one may have. Too many header line
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -32,16 +33,16 @@ def raw_response(
     return "\r\n".join([*head, "", ""]).encode("latin-1") + content
 
 
-class BoundedHeadProtocol(PipeliningProtocol):
+class BoundedHeadProtocol(PipeliningProtocol, ABC):
     """HTTP/1.1 whose heads have an end."""
 
     _url_bytes = 0
     _head_bytes = 0
     """Since the last of a head, of a body or of a message was received."""
 
+    @abstractmethod
     def refuse(self, status: int, code: str, message: str) -> None:
         """Answer so, in the error shape of the subclass, and close."""
-        raise NotImplementedError
 
     def write_last(self, response: bytes) -> None:
         """A response after which the connection is closed."""

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gateway.audio.samples import from_s16
 from voxfleet.client.chat import PCM_RATE
 from voxfleet.commands.options import fail
 from voxfleet.commands.say import STANDARD_OUTPUT, SayError, check_output, write
-from voxfleet.commands.speaking import from_s16
 
 
 class AnswerSpeech:

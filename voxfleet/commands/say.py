@@ -18,12 +18,13 @@ import soundfile
 from engine.errors import EngineError, RequestError
 from gateway.audio.formats import encode_clip, note_sound_file
 from gateway.audio.perth import WatermarkMissingError, networks
+from gateway.audio.samples import as_s16, from_s16
 from gateway.audio.watermark import Watermark
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 from models.config_fields import ConfigError
 from models.sentences import has_words
 from voxfleet.commands.interrupts import interruptible
-from voxfleet.commands.speaking import Speaking, as_s16, from_s16
+from voxfleet.commands.speaking import Speaking
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.processes.devices import DeviceError, ensure_present
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gateway.audio.samples import as_s16, from_s16
 from gateway.audio.tempo import Tempo
 from gateway.streams.clip.parts import Part, Reading
 from gateway.streams.clip.sample import ENOUGH_SECONDS, LONGEST_PROMPT_SECONDS, LONGEST_REFERENCE_SECONDS
@@ -103,13 +104,3 @@ class Speaking:
 def _at_rate(speech: np.ndarray, sample_rate: int, rate: float) -> np.ndarray:
     """The same at the same pitch, slower or faster."""
     return from_s16(Tempo(sample_rate, rate).process(as_s16(speech), last=True))
-
-
-def as_s16(audio: np.ndarray) -> bytes:
-    """float32 [samples] in [-1, 1] -> s16le."""
-    return np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
-
-
-def from_s16(pcm: bytes) -> np.ndarray:
-    """The inverse."""
-    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
