@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class KeptEditions:
         """`path` of an edition; None for one that is not here."""
         try:
             return self._read(version, path)
-        except (OSError, KeyError, zipfile.BadZipFile):
+        except (OSError, KeyError, zipfile.BadZipFile, zlib.error):
             return None
 
     def _read_from_disk(self, version: str, path: str) -> File:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import httpx
@@ -100,4 +101,17 @@ def test_a_file_that_is_damaged_is_none(tmp_path: Path) -> None:
     kept.keep(edition)
     assert kept.file(edition.version, "js/none.js") is None
     (tmp_path / "editions" / f"{edition.version}.zip").write_bytes(b"half of it")
+    assert kept.file(edition.version, "js/x.js") is None
+
+
+def test_a_file_whose_bytes_are_damaged_is_none(tmp_path: Path) -> None:
+    kept, edition = KeptEditions(tmp_path / "editions"), Edition(pages(tmp_path / "present", "present"))
+    kept.keep(edition)
+    (path,) = (tmp_path / "editions").iterdir()
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as packed:
+        member = packed.getinfo("js/x.js")
+        start = member.header_offset + 30 + len(member.filename)
+    content[start : start + member.compress_size] = b"\xff" * member.compress_size
+    path.write_bytes(content)
     assert kept.file(edition.version, "js/x.js") is None
