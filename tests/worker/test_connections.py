@@ -12,8 +12,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from sockets.http.heads import LONGEST_URL
-from tests.gateway.edge.server import Server
 from tests.security.raw import read_response
+from tests.server import running
 from worker import connections
 from worker.app import create_app
 from worker.engines.synthetic import SyntheticEngine
@@ -36,20 +36,18 @@ async def connected(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Connected]
     """Connections to a worker in this process that waits a second for a head."""
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 1.0)
     settings = WorkerSettings(port=0)
-    server = Server(server_config(create_app(settings, lambda settings, report: SyntheticEngine()), settings))
-    running = asyncio.create_task(server.serve())
+    app = create_app(settings, lambda settings, report: SyntheticEngine())
+    async with running(server_config(app, settings)) as server:
 
-    @asynccontextmanager
-    async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
-        try:
-            yield reader, writer
-        finally:
-            writer.transport.abort()
+        @asynccontextmanager
+        async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
+            try:
+                yield reader, writer
+            finally:
+                writer.transport.abort()
 
-    yield connected
-    server.should_exit = True
-    await running
+        yield connected
 
 
 async def is_cut(writer: asyncio.StreamWriter, piece: bytes) -> bool:
@@ -164,17 +162,13 @@ async def test_a_gateway_that_leaves_before_its_socket_is_accepted_is_no_error(
 
     config = server_config(application, WorkerSettings(port=0))
     config.lifespan = "off"
-    server = Server(config)
-    running = asyncio.create_task(server.serve())
-    _, writer = await asyncio.open_connection("127.0.0.1", await server.port)
-    async with asyncio.timeout(10):
+    async with running(config) as server, asyncio.timeout(10):
+        _, writer = await asyncio.open_connection("127.0.0.1", await server.port)
         writer.write(SOCKET + b"\r\n")
         await asked.wait()
         writer.write(CLOSE_FRAME)
         await ended.wait()
-    writer.transport.abort()
-    server.should_exit = True
-    await running
+        writer.transport.abort()
     assert not errors_in(caplog)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
@@ -17,6 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from gateway.cli import server_config
 from gateway.settings import load_settings
 from sockets.at_once import SEND_AT_ONCE
+from tests.server import running
 
 
 class Application:
@@ -48,18 +47,6 @@ class Application:
         """What is done when it is closed."""
 
 
-class Server(uvicorn.Server):
-    """Says when it listens, and where."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.port.set_result(self.servers[0].sockets[0].getsockname()[1])
-
-
 @asynccontextmanager
 async def served(
     kind: type[Application] = Application,
@@ -67,17 +54,12 @@ async def served(
     """An application, its client, who keeps one message that nobody took, and the way past ASGI."""
     application = kind()
     settings = load_settings(worker_urls="http://127.0.0.1:9", port=0)
-    server = Server(server_config(settings, application))
-    running = asyncio.create_task(server.serve())
-    try:
+    async with running(server_config(settings, application)) as server:
         url = f"ws://127.0.0.1:{await server.port}"
         client = await connect(url, proxy=None, compression=None, max_queue=1)
         await application.accepted.wait()
         yield application, client, application.scope["extensions"][SEND_AT_ONCE]
         client.transport.abort()
-    finally:
-        server.should_exit = True
-        await running
 
 
 async def say_length(scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,12 +73,9 @@ async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.Strea
     """A connection to a server with the gateway's bounds."""
     config = server_config(load_settings(worker_urls="http://127.0.0.1:9", port=0), say_length)
     config.lifespan = "off"
-    server = Server(config)
-    running = asyncio.create_task(server.serve())
-    reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()
-        server.should_exit = True
-        await running
+    async with running(config) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
+        try:
+            yield reader, writer
+        finally:
+            writer.transport.abort()

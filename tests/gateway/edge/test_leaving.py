@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 from gateway.cli import server_config
 from gateway.settings import load_settings
 from sockets.http.pipelining import LONGEST_PIPELINED_BODY, MOST_PIPELINED
-from tests.gateway.edge.server import Server
 from tests.gateway.stages.processes import GatewayProcess, one_running, started_fleets
 from tests.security.raw import PATIENCE_SECONDS, exchange, read_response, status_of
+from tests.server import running
 from tests.worker.harness import LONG, WorkerProcess
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -104,10 +104,7 @@ async def test_the_kernel_asks_whether_a_silent_client_is_still_there() -> None:
     settings = load_settings(worker_urls="http://127.0.0.1:9", port=0, client_stall_seconds=30)
     config = server_config(settings, look)
     config.lifespan = "off"
-    server = Server(config)
-    running = asyncio.create_task(server.serve())
-    await exchange(await server.port, HEALTH)
-    server.should_exit = True
-    await running
+    async with running(config) as server:
+        await exchange(await server.port, HEALTH)
     silent_seconds = found["TCP_KEEPIDLE"] + found["TCP_KEEPCNT"] * found["TCP_KEEPINTVL"]
     assert (found["asks"], silent_seconds, found["TCP_USER_TIMEOUT"]) == (1, 30, 30_000)

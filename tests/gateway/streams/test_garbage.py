@@ -16,7 +16,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from websockets.asyncio.client import connect
 
 from gateway.api.speech.stream import StreamSession
@@ -35,6 +34,7 @@ from gateway.workers.frame_stream import FrameStream
 from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
 from tests.gateway.stages.processes import eventually
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.server import Server, running
 
 OF_A_REQUEST = (
     Attempts, GatewayHttpProtocol, BoundedWebSocketProtocol, ClientSocket, Clip, FrameStream, Interruption,
@@ -55,19 +55,13 @@ async def address(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
             port=0,
             health_retry_seconds=0.02,
         )
-        server = uvicorn.Server(server_config(settings, create_app(settings)))
-        serving = asyncio.create_task(server.serve())
-        address = await eventually(lambda: ready(server), "ready")
-        yield address
-        server.should_exit = True
-        await serving
+        async with running(server_config(settings, create_app(settings))) as server:
+            yield await eventually(lambda: ready(server), "ready")
 
 
-async def ready(server: uvicorn.Server) -> str | None:
+async def ready(server: Server) -> str | None:
     """The address of a gateway that has a worker."""
-    if not server.started:
-        return None
-    address = "{}:{}".format(*server.servers[0].sockets[0].getsockname())
+    address = f"127.0.0.1:{await server.port}"
     async with httpx.AsyncClient() as client:
         answer = await client.get(f"http://{address}/ready")
     return address if answer.status_code == 200 else None
