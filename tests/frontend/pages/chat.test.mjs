@@ -214,4 +214,13 @@ describe("a conversation", () => {
     assert.ok(talk.load());
     assert.deepEqual(talk.turns, []);
   });
+
+  test("of a conversation that others have written into, what is a turn is shown", () => {
+    const odd = [null, 7, "Hi.", [], {}, { role: "system", text: "Be brief." }, { role: "user" }, { role: "assistant", text: null, state: "complete" }];
+    const answer = { role: "assistant", text: "Hello.", state: "lost", model: { name: "m" }, tokens: "many", seconds: null };
+    kept = { turns: [...odd, { role: "user", text: "Hi." }, answer] };
+    assert.ok(talk.load());
+    assert.deepEqual(texts(), ["Hi.", "Hello."]);
+    assert.deepEqual(talk.turns[1], { role: "assistant", text: "Hello.", state: "stopped", model: undefined, tokens: undefined, seconds: undefined });
+  });
 });

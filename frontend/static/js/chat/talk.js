@@ -10,6 +10,10 @@
  */
 import { partsOf } from "./answer-text.js";
 
+const ROLES = ["user", "assistant"];
+/** How an answer may have ended. */
+const ENDS = ["complete", "length", "stopped", "broken"];
+
 const now = () => performance.now() / 1000;
 
 /** What a model is told. Answers go without what was thought, as models were trained; those that say nothing are left out. */
@@ -43,7 +47,7 @@ export class Talk extends EventTarget {
   load() {
     if (this.busy) return false;
     const { turns } = this.#memory.load();
-    this.turns = Array.isArray(turns) ? turns.map(kept) : [];
+    this.turns = Array.isArray(turns) ? turns.flatMap(kept) : [];
     this.#emit("turns");
     return true;
   }
@@ -158,8 +162,15 @@ export class Talk extends EventTarget {
   }
 }
 
-/** A turn as it was kept: of an answer that its page was left in the middle of, what there was. */
-function kept({ role, text, state, model, tokens, seconds }) {
-  if (role !== "assistant") return { role: "user", text: String(text) };
-  return { role, text: String(text), state: state === "writing" ? "stopped" : state, model, tokens, seconds };
+/** A turn as it was kept: of an answer that its page was left in the middle of, what there was. None where it is no turn. @returns {object[]} */
+function kept(turn) {
+  if (typeof turn?.text !== "string" || !ROLES.includes(turn.role)) return [];
+  const { role, text, state, model, tokens, seconds } = turn;
+  if (role === "user") return [{ role, text }];
+  const known = { model: typeof model === "string" ? model : undefined, tokens: numberOf(tokens), seconds: numberOf(seconds) };
+  return [{ role, text, state: ENDS.includes(state) ? state : "stopped", ...known }];
+}
+
+function numberOf(value) {
+  return Number.isFinite(value) ? value : undefined;
 }
