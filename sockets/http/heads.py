@@ -1,7 +1,8 @@
 """How long the head of a request may be, and what the server itself answers, as it never becomes a request.
 
 A client hears 414 once its head is there: an answer in the middle would be lost with the connection. Of an
-address that is too long no more is kept than one may have. Too many header lines end the connection.
+address that is too long no more is kept than one may have. Too many header lines end the connection. Codings
+of a body but `chunked`, which the parser hands on undecoded, are a 501 (RFC 9112, section 6.1).
 """
 
 from __future__ import annotations
@@ -73,14 +74,26 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
 
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
-        if self._url_bytes <= LONGEST_URL:
+        refusal = self._refusal_of_head()
+        if refusal is None:
             super().on_headers_complete()
         elif self._answering:
             self._turn_deaf()
         elif not self._deaf:
             self._deaf = True
+            self.refuse(*refusal)
+
+    def _refusal_of_head(self) -> tuple[int, str, str] | None:
+        """Status, code and message for a head whose body nobody is to read."""
+        if self._url_bytes > LONGEST_URL:
             message = f"an address has at most {LONGEST_URL} bytes: send the text as the body of a POST"
-            self.refuse(414, "uri_too_long", message)
+            return 414, "uri_too_long", message
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and self.parser.get_http_version() == "1.0":
+            return 400, "bad_request", "HTTP/1.0 has no Transfer-Encoding"
+        if codings and codings != [b"chunked"]:
+            return 501, "transfer_encoding_not_supported", "Transfer-Encoding: a body is chunked, or plain"
+        return None
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0

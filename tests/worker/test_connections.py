@@ -102,6 +102,14 @@ async def test_what_is_no_http_is_refused_in_the_workers_own_shape(connected: Co
     assert json.loads(body)["error"]["code"] == "bad_request"
 
 
+async def test_a_body_in_a_coding_that_is_not_taken_off_is_refused(connected: Connected) -> None:
+    async with connected() as (reader, writer):
+        writer.write(CHUNKED.replace(b"chunked", b"gzip, chunked") + b"0\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 501")
+    assert json.loads(body)["error"]["code"] == "transfer_encoding_not_supported"
+
+
 @pytest.mark.parametrize("said", [b"\r\n", b"G", HEAD, SOCKET], ids=["break", "G", "HTTP", "socket"])
 async def test_a_head_that_does_not_come_to_its_end_is_cut(connected: Connected, said: bytes) -> None:
     """Also behind an answer: a line break there is no message yet."""

@@ -22,6 +22,7 @@ from tests.security.raw import NOWHERE, code_of, exchange, status_of
 from voxfleet.serving.console import readable
 
 POST = b"POST /tts HTTP/1.1\r\nHost: a\r\n"
+CODED = b"Transfer-Encoding: %s\r\n\r\n0\r\n\r\n"
 CLOSE = b"Connection: close\r\n\r\n"
 
 
@@ -39,6 +40,10 @@ CLOSE = b"Connection: close\r\n\r\n"
         (b"nonsense\r\n\r\n", 400, "bad_request"),
         (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "bad_request"),
         (POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "bad_request"),
+        (POST + CODED % b"gzip, chunked", 501, "transfer_encoding_not_supported"),
+        (POST + CODED % b"identity, chunked", 501, "transfer_encoding_not_supported"),
+        (POST + CODED % b"gzip\r\nTransfer-Encoding: chunked", 501, "transfer_encoding_not_supported"),
+        (POST.replace(b"1.1", b"1.0") + CODED % b"chunked", 400, "bad_request"),
     ],
 )  # fmt: skip
 async def test_what_is_no_request_is_refused(

@@ -93,6 +93,7 @@ export default {
   "error.host_not_allowed": "The gateway does not know itself by this address. Open it by its own name.",
   "error.bad_host": "The gateway does not know itself by this address. Open it by its own name.",
   "error.compressed_body": "Something between this page and the gateway compresses what it sends.",
+  "error.transfer_encoding_not_supported": "Something between this page and the gateway packed what was sent.",
   "error.http_version_not_supported": "Something between this page and the gateway speaks another version of HTTP.",
   "error.too_many_guesses": "Too many wrong keys came from your address. Wait a minute.",
 

@@ -90,6 +90,7 @@ export default {
   "error.host_not_allowed": "网关不认识这个地址，请用它自己的名称打开。",
   "error.bad_host": "网关不认识这个地址，请用它自己的名称打开。",
   "error.compressed_body": "此页面与网关之间压缩了所发送的内容。",
+  "error.transfer_encoding_not_supported": "此页面与网关之间对发送内容使用了不支持的传输编码。",
   "error.http_version_not_supported": "此页面与网关之间使用了不支持的 HTTP 版本。",
   "error.too_many_guesses": "您的地址多次使用了错误的密钥，请等待一分钟。",
 
