@@ -17,6 +17,8 @@ from sockets.http.pipelining import PipeliningProtocol
 
 LONGEST_URL = (1 << 16) - 1
 """Bytes of an address; httptools takes no longer one."""
+MOST_QUERY_FIELDS = 100
+"""Of an address; 30,000 that fit into one take 60 ms to tell apart, in which nobody else is heard."""
 _LONGEST_HEARD_URL = 1 << 20
 """Bytes of one that is answered 414; it counts as header lines beyond."""
 _LONGEST_HEAD = 1 << 16
@@ -88,6 +90,9 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
         if self._url_bytes > LONGEST_URL:
             message = f"an address has at most {LONGEST_URL} bytes: send the text as the body of a POST"
             return 414, "uri_too_long", message
+        if self.url.count(b"&") >= MOST_QUERY_FIELDS:
+            message = f"an address has at most {MOST_QUERY_FIELDS} fields: send more as the body of a POST"
+            return 400, "bad_request", message
         codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
         if codings and self.parser.get_http_version() == "1.0":
             return 400, "bad_request", "HTTP/1.0 has no Transfer-Encoding"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sockets.http.heads import LONGEST_URL
+from sockets.http.heads import LONGEST_URL, MOST_QUERY_FIELDS
 from tests.gateway.edge.server import connected
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
@@ -35,6 +35,16 @@ async def test_who_sends_too_long_an_address_hears_how_long_it_may_be(length: in
         answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 %d" % status)
     assert (b"uri_too_long" in answer and b"65535 bytes" in answer) == (status == 414)
+
+
+@pytest.mark.parametrize(("fields", "status"), [(MOST_QUERY_FIELDS, 200), (MOST_QUERY_FIELDS + 1, 400)])
+async def test_an_address_has_so_many_fields_and_no_more(fields: int, status: int) -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"GET /?" + b"&".join([b"a"] * fields) + b" HTTP/1.1\r\nHost: here\r\n")
+        writer.write(b"Connection: close\r\n\r\n")
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
+    assert (b"at most 100 fields" in answer) == (status == 400)
 
 
 async def test_too_long_an_address_of_a_socket_is_refused() -> None:
