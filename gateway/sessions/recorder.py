@@ -83,11 +83,13 @@ class Recorder:
 
     async def settled(self, session_id: str) -> None:
         """Wait, for a few seconds at most, until what was just recorded can be read."""
-        recording = self.upkeep.recordings.get(session_id)
-        if recording is not None and (recording.ended or not recording.indexed):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_SETTLE_SECONDS):
-                    await recording.settled.wait()
+        if (recording := self.upkeep.recordings.get(session_id)) is not None:
+            await _settle([recording])
+
+    async def all_settled(self, owner: str | None) -> None:
+        """The same for whatever `owner` just recorded; None: everybody."""
+        recordings = self.upkeep.recordings.values()
+        await _settle([each for each in recordings if owner is None or each.owner == owner])
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -111,3 +113,12 @@ class Recorder:
             self._metrics.sessions_recorded.labels(recording.kind).inc()
         recording.stages.append(stage)
         self.upkeep.changed(recording)
+
+
+async def _settle(recordings: list[Recording]) -> None:
+    """Those that have ended or have no row yet."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_SETTLE_SECONDS):
+            for recording in recordings:
+                if recording.ended or not recording.indexed:
+                    await recording.settled.wait()

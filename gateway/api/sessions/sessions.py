@@ -67,7 +67,9 @@ async def list_sessions(
         check_admin(request, gateway)
     tenant = tenant_of(request, gateway, needed=not all)
     cursor = parse_cursor(before) if before is not None else None
-    rows = await gateway.recorder.index.list(None if all else tenant, limit, cursor, search)
+    owner = None if all else tenant
+    await gateway.recorder.all_settled(owner)
+    rows = await gateway.recorder.index.list(owner, limit, cursor, search)
     sessions, after = page(rows, lambda row: describe(row, tenant, may_share=True), limit, owners=all)
     return {"sessions": sessions, "next_before": after}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Literal
+
 import pytest
 
 from tests.gateway.audio.files import wav_samples
-from tests.gateway.sessions.clients import PCM, RATE, SPAN, Clients
+from tests.gateway.sessions.clients import ADMIN, PCM, RATE, SPAN, Clients
 from tests.gateway.stages.processes import check_error
 
 
@@ -31,6 +35,46 @@ async def test_what_it_shows_is_what_was_recorded(clients: Clients) -> None:
     assert part.headers["Content-Range"] == f"bytes {SPAN}/{len(merged.content)}"
     assert beyond.status_code == 416
     assert wav_samples(second.content) == PCM[:100]
+
+
+class Delayed:
+    """A recording that has ended, and of which nothing is written until somebody waits for it."""
+
+    def __init__(self, clients: Clients, owner: str) -> None:
+        waited_for = self.waited_for = threading.Event()
+
+        class Settled(asyncio.Event):
+            async def wait(self) -> Literal[True]:
+                waited_for.set()
+                return await super().wait()
+
+        clients.gateway.recorder._writer.put(waited_for.wait)
+        recording = clients.begin(owner)
+        recording.settled = Settled()
+        recording.finish("stop")
+        self.session_id = recording.session_id
+
+
+@pytest.mark.parametrize("asked", [{}, {"all": "true"}])
+async def test_what_was_just_recorded_is_listed(clients: Clients, asked: dict[str, str]) -> None:
+    """Whoever heard that a clip is over finds it, also while the disk is slow."""
+    delayed = Delayed(clients, "10.0.0.1")
+    try:
+        async with clients.at("10.0.0.1", headers=ADMIN) as me:
+            listed = (await me.get("/api/sessions", params=asked)).json()["sessions"]
+    finally:
+        delayed.waited_for.set()
+    assert [(each["id"], each["state"]) for each in listed] == [(delayed.session_id, "complete")]
+
+
+async def test_a_list_waits_for_nobody_elses_recordings(clients: Clients) -> None:
+    delayed = Delayed(clients, "10.0.0.1")
+    try:
+        async with clients.at("10.0.0.2") as other:
+            assert (await other.get("/api/sessions")).json()["sessions"] == []
+        assert not delayed.waited_for.is_set()
+    finally:
+        delayed.waited_for.set()
 
 
 async def test_titles_and_comments_have_bounds_and_keep_what_is_left_out(clients: Clients) -> None:
