@@ -28,6 +28,7 @@ from gateway.errors import ApiError, FieldError, at_most, few_fields, from_valid
 from gateway.settings import GatewaySettings
 from gateway.text.language import LONGEST_CODE, is_language_code
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
+from gateway.text.paragraphs import LONGEST_PARAGRAPH_PAUSE
 from gateway.text.ssml import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE, Script, SsmlError, parse_ssml
 from gateway.timing.words import Granularity
 from models.sentences import has_words
@@ -35,7 +36,6 @@ from models.sentences import has_words
 MAX_SEED = 2**63 - 1
 NATIVE = "voxfleet"
 """The name of our own protocol, in metrics and sessions."""
-LONGEST_PARAGRAPH_PAUSE = 5.0
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
 

@@ -10,6 +10,8 @@ import re
 from gateway.text.ssml import Passage
 from models.sentences import has_words
 
+LONGEST_PARAGRAPH_PAUSE = 5.0
+"""Seconds that somebody may ask for."""
 _LINE_END = r"(?:\r\n|\n|\r(?!\n))"
 _BLANK = re.compile(rf"{_LINE_END}(?:[^\S\n\r]*{_LINE_END})+|\u2029")
 """A line that holds nothing but white space, or the sign that Unicode has for the end of a paragraph."""

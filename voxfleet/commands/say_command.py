@@ -25,6 +25,10 @@ def say(
     input_type: Annotated[
         InputType, typer.Option(help="What the text is; ssml: a document with pauses and the like.")
     ] = InputType.TEXT,
+    paragraph_pause: Annotated[
+        float | None,
+        typer.Option(help="Seconds of silence where blank lines part the text; 0: none. \\[default: 0.7]"),
+    ] = None,
     lines: Annotated[
         bool, typer.Option("--lines", help="A clip for each line of the text: speech-001.wav and so on.")
     ] = False,
@@ -86,6 +90,7 @@ def say(
         "watermark": watermark,
         "normalize": normalize.value,
         "input_type": input_type.value,
+        "paragraph_pause": paragraph_pause,
     }
     _say(text, output, lines, {name: value for name, value in options.items() if value is not None})
 

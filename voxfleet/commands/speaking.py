@@ -1,4 +1,4 @@
-"""What `voxfleet say` speaks one after the other: a text, or the passages of an SSML document."""
+"""What `voxfleet say` speaks one after the other: paragraphs of a text, or passages of an SSML document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gateway.audio.samples import as_s16, from_s16
 from gateway.audio.tempo import Tempo
 from gateway.streams.clip.parts import Part, Reading
 from gateway.streams.clip.sample import ENOUGH_SECONDS, LONGEST_PROMPT_SECONDS, LONGEST_REFERENCE_SECONDS
-from gateway.text.ssml import Script
+from gateway.text.paragraphs import paragraphs
+from gateway.text.ssml import PARAGRAPH_SECONDS, Script
 from models.speech import ANY_VOICE, DEFAULT_VOICE
 from worker.protocol import ModelDescription
 
@@ -48,12 +49,18 @@ class Speaking:
         self.makes_up = nobody and ANY_VOICE in self.model.features
         """Whether each text would have a speaker of its own."""
 
-    def say(self, source: str | Script, normalize: str) -> None:
-        """All of a text or of a document, whose figures are put into words where `normalize` has it so."""
+    def say(self, source: str | Script, normalize: str, paragraph_pause: float = PARAGRAPH_SECONDS) -> None:
+        """All of a text or of a document, whose figures are put into words where `normalize` has it so.
+
+        paragraph_pause: seconds of silence between paragraphs of a text; with 0 it is said as one.
+        """
         reading = Reading(self.model, normalize)
         if not isinstance(source, Script):
-            self._say(Part(source, reading.read(source).text))
-            return
+            found = paragraphs(source, paragraph_pause)
+            if len(found) == 1:
+                self._say(Part(source, reading.read(source).text))
+                return
+            source = Script(found)
         for part in reading.cut_script(source):
             self._pause(part.pause)
             self._say(part)

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from gateway.audio.note import SOFTWARE, SOURCE_TYPE
+from gateway.text.ssml import PARAGRAPH_SECONDS
 from models.lora.files import write_adapter
 from models.voxcpm import VoxCPM
 from tests.models.lora.conftest import random_adapter
@@ -284,6 +286,33 @@ def test_ssml_is_spoken_with_its_pauses_and_rates(tmp_path: Path) -> None:
     slow = spoken[len(one) + 3 * rate // 2 : -rate]
     assert len(slow) == pytest.approx(2 * len(other), abs=0.02 * rate)
     assert not spoken[-rate:].any()
+
+
+def test_paragraphs_are_said_apart_unless_no_pause_is_wanted(tmp_path: Path) -> None:
+    model = tiny(tmp_path / "model")  # that imitates nobody, so that each paragraph is as if by itself
+    one, other = (samples_of(text, tmp_path, model=model) for text in ("A title", "Good night."))
+    both = samples_of("A title\n\nGood night.\n", tmp_path, model=model)
+    rate = soundfile.info(tmp_path / "clip.wav").samplerate
+    silence = np.zeros(round(PARAGRAPH_SECONDS * rate))
+    assert np.array_equal(both, np.concatenate((one, silence, other)))
+    longer = samples_of("A title\n\nGood night.", tmp_path, model=model, paragraph_pause=1.5)
+    assert len(longer) == len(one) + round(1.5 * rate) + len(other)
+    text = "A title\n\nGood night."
+    with VoxCPM.from_pretrained(model, device="cpu") as speaker:
+        as_one = speaker.synthesize(text, seed=3)
+    assert len(samples_of(text, tmp_path, model=model, paragraph_pause=0)) == len(as_one)
+
+
+def test_a_pause_that_is_none_is_refused_before_the_model_is_loaded(tmp_path: Path) -> None:
+    arguments = ("-o", str(tmp_path / "out.wav"), "--model", "./no model is looked for")
+    for pause in ("-1", "nan", "6"):
+        result = command("Hello.", "--paragraph-pause", pause, *arguments)
+        assert (result.exit_code, "from 0 to 5 s" in result.stderr) == (1, True)
+
+
+def test_the_pause_between_paragraphs_is_the_one_that_the_help_names() -> None:
+    (option,) = (one for one in get_command(app).commands["say"].params if one.name == "paragraph_pause")
+    assert option.help.endswith(f"default: {PARAGRAPH_SECONDS:g}]")
 
 
 def test_what_is_no_ssml_is_refused_before_the_model_is_loaded(tmp_path: Path) -> None:
