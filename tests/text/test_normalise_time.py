@@ -79,3 +79,30 @@ def test_a_clause_of_one_character_over_and_over_is_not_compared(monkeypatch: py
     clause, latin = "今天来了3个人", f"他说{'the old house by the river ' * 6}3号"
     assert normalise(f"{clause}，{'1一' * 90}，{latin}。", "zh").text.startswith("今天来了三个人，一一一一")
     assert compared == [clause, latin]
+
+
+def test_a_clause_that_comes_again_is_not_given_to_the_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take more than all else does together."""
+    given: list[str] = []
+    grammar = chinese.grammar._grammar()
+
+    def say(clause: str) -> str:
+        given.append(clause)
+        return grammar(clause)
+
+    monkeypatch.setattr("gateway.text.chinese.grammar._grammar", lambda: say)
+    chinese.grammar.said_of.cache_clear()
+    text = "他买了3个苹果，又买了4个梨。后来他买了3个苹果。"
+    assert normalise(text, "zh") == normalise(text, "zh")
+    assert sorted(given) == sorted(["他买了3个苹果", "又买了4个梨", "后来他买了3个苹果"])
+
+
+def test_a_grammar_that_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(clause: str) -> str:
+        raise RuntimeError(clause)
+
+    chinese.grammar.said_of.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr("gateway.text.chinese.grammar._grammar", lambda: fail)
+        assert normalise("他买了2个苹果。", "zh").text == "他买了二个苹果。"
+    assert normalise("他买了2个苹果。", "zh").text == "他买了两个苹果。"
