@@ -26,6 +26,7 @@ from gateway.jobs.words import words_of
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.requirement import Requirement
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.progress import Place
 from gateway.streams.clip.sample import VoiceSample
@@ -41,6 +42,8 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
 _PATIENCE_SECONDS = 24 * 3600.0
 """Without a single part."""
+_WEIGHTS_PATIENCE_SECONDS = 600.0
+"""Without a part, while workers serve a job's model with other weights than it was begun with."""
 _MOST_ERRORS = 3
 """Of the service's own, in a row."""
 _SPARE = 4
@@ -101,7 +104,7 @@ class JobRunner:
     async def run(self) -> None:
         """Until the job is complete. Raises ApiError when it fails, JobGone, OfNewerVersion, OSError."""
         if not await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes):
-            await self._begin_anew()
+            await self._begin_anew("its files are shorter than its row says")
         clip = await asyncio.to_thread(self._load)
         if self._parts:
             clip.go_to(Place(**self._row.place))
@@ -113,14 +116,27 @@ class JobRunner:
                 self._spoken_at = time.monotonic()
             except ApiError as error:
                 clip.go_to(place)
+                if self._lost_its_weights(clip, error):
+                    await self._begin_anew("its model has other weights now")
                 if not self._parts:
                     clip = await asyncio.to_thread(self._load)  # which any model may begin
                 await self._wait_after(error)
 
-    async def _begin_anew(self) -> None:
+    def _lost_its_weights(self, clip: Clip, error: ApiError) -> bool:
+        """Nobody has had the weights of its first parts for a while, as after an upgrade of the model."""
+        waited_seconds = time.monotonic() - self._spoken_at
+        if not self._parts or error.code != "no_worker" or waited_seconds < _WEIGHTS_PATIENCE_SECONDS:
+            return False
+        named, workers = clip.model.name, self._gateway.pool.workers
+        if workers.models_for(Requirement(named, revision=clip.model.revision)):
+            return False
+        return any(worker.serving and worker.offers(Requirement(named)) for worker in workers.values())
+
+    async def _begin_anew(self, why: str) -> None:
         """From the first part: the row alone tells where a clip stands. Raises JobGone, OSError."""
-        logger.warning("a job begins anew: its files are shorter than its row says", job_id=self._row.id)
-        self._parts = self._audio_bytes = 0
+        logger.warning("a job begins anew", why=why, job_id=self._row.id)
+        self._parts = self._audio_bytes = self._failures = 0
+        self._spoken_at = time.monotonic()
         await self._change(parts=0, place={}, characters_done=0, audio_bytes=0)
         await asyncio.to_thread(self._files.go_back, 0, 0)
 

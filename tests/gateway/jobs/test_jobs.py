@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.jobs.files import JobFiles
 from gateway.jobs.runner import OfNewerVersion
@@ -19,7 +21,7 @@ from tests.gateway.jobs.stage import (
     reading_worker,
     running,
 )
-from tests.gateway.stages.processes import check_error
+from tests.gateway.stages.processes import check_error, eventually
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import latents_of
 from worker.protocol import ANY_VOICE, ErrorDetail
@@ -69,6 +71,31 @@ async def test_a_job_whose_files_are_behind_its_row_begins_anew(tmp_path: Path, 
     path = service.jobs.files(job_id).folder / name
     path.write_bytes(path.read_bytes()[:lost])
     async with running(tmp_path, second) as service:
+        await service.until(job_id, "complete")
+        assert await service.result(job_id, format="pcm") == WHOLE
+    assert [start.text for start in second.requests] == PARTS
+
+
+async def waits(logs: list[Any]) -> bool | None:
+    return True if any(line["event"] == "a job waits" for line in logs) else None
+
+
+async def test_a_job_whose_model_has_other_weights_since_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an upgrade: nobody will have the weights of its first parts again."""
+    first, second = reading_worker(Act(), Act(), Act(1, "hang")), reading_worker()
+    second.revision = "2"
+    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+        job_id = await service.post()
+        await service.until_parts(job_id, 2)
+    monkeypatch.setattr("gateway.jobs.runner._FIRST_PAUSE_SECONDS", 0.01)
+    with capture_logs() as logs:
+        async with running(tmp_path, second, no_worker_grace_seconds=0.01) as service:
+            await eventually(partial(waits, logs), "the job does not wait")
+    assert not second.requests, "its weights may come back"
+    async with running(tmp_path, second, no_worker_grace_seconds=0.01) as service:
+        monkeypatch.setattr("gateway.jobs.runner._WEIGHTS_PATIENCE_SECONDS", 0.0)
         await service.until(job_id, "complete")
         assert await service.result(job_id, format="pcm") == WHOLE
     assert [start.text for start in second.requests] == PARTS
