@@ -197,6 +197,8 @@ class Dialogue:
     def tell(self, message: dict[str, Any]) -> None:
         """A message of the session."""
         match message["type"]:
+            case "queued" | "queue_update":
+                self._listener.queued(message["ticket_id"], message["position"], message["eta_seconds"])
             case "started":
                 self._listener.started(message["worker_id"], message["sample_rate"])
             case "utterance":

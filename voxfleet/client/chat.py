@@ -8,7 +8,7 @@
 A message may be a text, which the user says, or the list of a conversation:
 [{"role": "user", "content": "..."}, ...].
 
-An answer may be heard as well, and tell its place in line:
+An answer may be heard as well, and tell its place in line, with "speech": True where it waits to be spoken:
 
     stream = client.stream_chat(question, audio={"voice": "default"}, stream_options={"include_queue": True})
     async for item in stream:

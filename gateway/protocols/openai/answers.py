@@ -226,10 +226,12 @@ class AnswerStream(GrowingResponse):
         readers = readers or [_StreamedChoice(self, index) for index in range(len(orders))]
         self._writings = answers.writings(orders, readers)
 
-    def put_waiting(self, position: int, eta_seconds: float | None) -> None:
-        """An event of how long it is until its turn, where the client asks for that."""
+    def put_waiting(self, position: int, eta_seconds: float | None, speech: bool = False) -> None:
+        """An event of how long it is until its turn, or its speech's, where the client asks for that."""
         if self.answers.body.tells_queue:
-            queue = {"position": position, "eta_seconds": eta_seconds}
+            queue: dict[str, Any] = {"position": position, "eta_seconds": eta_seconds}
+            if speech:
+                queue["speech"] = True
             self._outbox.put(self._event([], None, queue=queue))
 
     def put_choice(self, index: int, content: dict[str, Any], finish_reason: str | None) -> None:

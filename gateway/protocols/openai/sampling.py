@@ -32,7 +32,7 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
     """Count the tokens in a last event of its own."""
     include_queue: bool = False
-    """While the answer waits for its turn, tell its place in line in events without choices."""
+    """While the answer or its speech waits for its turn, tell its place in line in events without choices."""
 
 
 class SamplingFields(Lenient):

@@ -66,11 +66,11 @@ class Speaking(DialogueListener):
         on_text: Callable[[str], None],
         on_audio: Callable[[bytes], None],
         caught_up: Callable[[], Awaitable[None]] | None = None,
-        on_waiting: Callable[[int, float | None], None] = lambda position, eta_seconds: None,
+        on_waiting: Callable[[int, float | None, bool], None] = lambda position, eta_seconds, speech: None,
     ) -> None:
         """`on_text`: what will be said of the answer; `on_audio`: s16le samples at `PCM_RATE`. `caught_up`:
         returns when the client has read most of it, for which the speech waits between two sentences.
-        `on_waiting`: its place in line, before it is written.
+        `on_waiting`: its place in line, and whether what waits is its speech.
         """
         self._gateway, self._options, self._priority = gateway, options, priority
         self._request_id, self._protocol = request_id, protocol
@@ -124,7 +124,7 @@ class Speaking(DialogueListener):
 
     def waits(self, position: int, eta_seconds: float | None) -> None:
         """For its turn to be written."""
-        self._on_waiting(position, eta_seconds)
+        self._on_waiting(position, eta_seconds, False)
 
     def wrote(self, written: Written) -> None:
         """More to say."""
@@ -152,6 +152,10 @@ class Speaking(DialogueListener):
         dialogue.finish()
 
     # --------------------------------------------------------------------------------------- of its speech
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """For its turn to be spoken."""
+        self._on_waiting(position, eta_seconds, True)
 
     def audio(self, pcm: bytes) -> None:
         """The next samples."""

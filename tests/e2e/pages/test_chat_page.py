@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -197,6 +198,23 @@ class TestSpeaking:
             expect(page.locator("#status")).to_contain_text("more slowly than it is heard")
             page.click("#send")
             expect(page.locator("#status")).to_be_empty()
+
+    def test_who_waits_to_be_spoken_sees_the_place_in_line(self, page: Page, writer: Server) -> None:
+        with speaking(writer, step_ms=40) as edge, contextlib.ExitStack() as ahead:
+            for _ in range(2):  # all slots
+                body = {"text": "A long story. " * 200, "format": "pcm", "stream": True}
+                ahead.enter_context(httpx.stream("POST", f"{edge.url}/tts", json=body, timeout=60))
+            open_chat(page, edge)
+            limit(page, 12)
+            page.check("#aloud")
+            expect(page.locator("input[name=voice]:checked")).to_be_attached()
+            send(page, "What did you see?")
+            expect(page.locator("#queue")).to_contain_text("You are next")
+            expect(page.locator("#status")).to_have_text("Waiting to be spoken")
+            expect(page.locator(".answer")).to_contain_text("The old ship came home.")
+            ahead.close()
+            expect(page.locator("#queue")).to_be_hidden()
+            expect(page.get_by_role("button", name="Hear it again")).to_be_visible()
 
     def test_a_stop_is_silence(self, page: Page, fleet: Server) -> None:
         open_chat(page, fleet)

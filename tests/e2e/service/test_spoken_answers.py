@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -77,6 +78,28 @@ async def test_the_first_audio_does_not_wait_for_the_end_of_the_text(fleet: Gate
             break
     assert order.startswith("T")
     assert "AT" in order
+    await all_free(fleet)
+
+
+async def test_who_waits_for_its_speech_is_told_its_place(fleet: GatewayProcess) -> None:
+    """Behind clips that have all slots for speech; what is written comes meanwhile."""
+    body = {**SPOKEN, "stream": True, "stream_options": {"include_queue": True}}
+    ahead = {"text": "A long story. " * 200, "format": "pcm", "stream": True}
+    places, written, spoken = [], False, False
+    async with fleet.http() as http, contextlib.AsyncExitStack() as clips:
+        for _ in range(2):
+            await clips.enter_async_context(http.stream("POST", "/tts", json=ahead))
+        async with http.stream("POST", CHAT, json=body) as told:
+            async for line in told.aiter_lines():
+                event = json.loads(line[6:]) if line.startswith("data: {") else {"choices": []}
+                if "queue" in event:
+                    places.append((event["queue"]["position"], event["queue"]["speech"]))
+                    await clips.aclose()
+                audio = event["choices"][0]["delta"].get("audio", {}) if event["choices"] else {}
+                written |= "transcript" in audio
+                spoken |= "data" in audio
+    assert places[0] == (1, True)
+    assert written and spoken
     await all_free(fleet)
 
 

@@ -148,6 +148,23 @@ describe("a conversation", () => {
     assert.deepEqual([state, model, tokens], ["complete", "m", 2]);
   });
 
+  test("what waits to be spoken says so until it is heard, whatever is written meanwhile", async () => {
+    const asked = talk.ask("Hi.", {});
+    streams[0].writes("Hel");
+    await new Promise(setImmediate);
+    streams[0].tells("queued", { position: 2, speech: true });
+    streams[0].writes("lo.");
+    await new Promise(setImmediate);
+    assert.equal(talk.state, "waiting");
+    streams[0].tells("audio", new ArrayBuffer(2));
+    streams[0].tells("queued", { position: 1 }); // its worker was lost
+    streams[0].writes(" Bye.");
+    streams[0].ends();
+    await asked;
+    const states = told.filter(([type]) => type === "state").map(([, state]) => state);
+    assert.deepEqual(states, ["asking", "writing", "waiting", "writing", "asking", "writing", "idle"]);
+  });
+
   test("what is stopped stays, and nothing comes after it", async () => {
     const asked = talk.ask("Hi.", {});
     streams[0].writes("Hel");

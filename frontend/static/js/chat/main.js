@@ -23,6 +23,8 @@ import { setMessage, t } from "./words.js";
 
 const EXAMPLES = ["plan", "letter", "why"];
 const COMMAND = "voxfleet serve --model bundled --text-model path/to/Qwen3-0.6B";
+/** In these there may be a place in line. */
+const WAITING = ["asking", "waiting"];
 /** Answers of more are not said to a screen reader by themselves. */
 const MOST_SAID = 1000;
 
@@ -68,7 +70,7 @@ class Chat {
     on(this.#talk, "grown", () => this.#turns.grown(this.#talk.turns.at(-1)));
     on(this.#talk, "queued", (news) => this.#queue.show(news));
     on(this.#talk, "audio", (pcm) => this.#aloud.take(pcm));
-    on(this.#talk, "state", (state) => this.#showState(state));
+    on(this.#talk, "state", () => this.#showState());
     on(this.#talk, "answered", (turn) => this.#answered(turn));
     on(this.#talk, "failed", (problem) => this.#showProblem(problem));
     on(this.#turns, "again", () => this.#again());
@@ -76,7 +78,7 @@ class Chat {
     on(this.#composer, "recall", () => this.#talk.lastQuestion && this.#composer.reword(this.#talk.lastQuestion));
     on(this.#composer, "send", (message) => this.#send(message));
     on(this.#composer, "stop", () => this.#stop());
-    on(this.#aloud, "sound", () => this.#showState(this.#talk.busy ? "writing" : "idle"));
+    on(this.#aloud, "sound", () => this.#showState());
     on(this.#aloud, "failed", (problem) => this.#showProblem(problem));
     for (const part of [this.#settings, this.#aloud]) on(part, "change", () => this.#remember());
     on(this.#composer, "edited", () => this.#remember());
@@ -171,10 +173,10 @@ class Chat {
     byId("renew").hidden = turns.length === 0;
   }
 
-  /** @param {string} [state] of the conversation */
-  #showState(state = this.#talk.busy ? "writing" : "idle") {
+  #showState() {
+    const { state } = this.#talk;
     const busy = this.#talk.busy || this.#aloud.sounding;
-    if (state !== "asking") this.#queue.hide({ turn: state === "writing" });
+    if (!WAITING.includes(state)) this.#queue.hide({ turn: state === "writing" });
     this.#composer.set(this.#served, busy);
     byId("turns").setAttribute("aria-busy", String(this.#talk.busy));
     const heard = this.#aloud.slow ? "slow" : "speaking";

@@ -4,15 +4,17 @@
  * A turn is {role: "user", text} or {role: "assistant", text, state, model?, tokens?, seconds?}; states of answers are
  * "writing", "complete", "length" (it was as long as it may be), "stopped" and "broken".
  *
- * Events: "turns" (others are there), "grown" (the last one), "state" (detail: "idle", "asking" or "writing"), "queued"
- * (detail: {position, eta_seconds}), "audio" (detail: ArrayBuffer), "answered" (detail: the turn), "failed" (detail: the
- * error).
+ * Events: "turns" (others are there), "grown" (the last one), "state" (detail: "idle", "asking", "writing" or "waiting",
+ * which is to be spoken), "queued" (detail: {position, eta_seconds}), "audio" (detail: ArrayBuffer), "answered" (detail:
+ * the turn), "failed" (detail: the error).
  */
 import { partsOf } from "./answer-text.js";
 
 const ROLES = ["user", "assistant"];
 /** How an answer may have ended. */
 const ENDS = ["complete", "length", "stopped", "broken"];
+/** What is told of an answer beside its text, and how it then stands. */
+const NEWS = { queued: ({ speech = false }) => (speech ? "waiting" : "asking"), audio: () => "writing" };
 
 const now = () => performance.now() / 1000;
 
@@ -27,6 +29,7 @@ export class Talk extends EventTarget {
   #client;
   #memory;
   #running = null;
+  #state = "idle";
 
   /** @type {object[]} */
   turns = [];
@@ -41,6 +44,10 @@ export class Talk extends EventTarget {
   /** Whether an answer is waited for or written. */
   get busy() {
     return this.#running !== null;
+  }
+
+  get state() {
+    return this.#state;
   }
 
   /** What was kept; not while something is written. @returns {boolean} whether it is shown */
@@ -115,7 +122,7 @@ export class Talk extends EventTarget {
     this.turns = [...this.turns, turn];
     this.keep();
     this.#emit("turns");
-    this.#emit("state", "asking");
+    this.#enter("asking");
     try {
       const { finishReason, ...facts } = await this.#read(running, messages, options);
       this.#settle(running, finishReason === "length" ? "length" : "complete", facts);
@@ -128,15 +135,17 @@ export class Talk extends EventTarget {
 
   async #read(running, messages, options) {
     const stream = this.#client.streamChat(messages, { ...options, signal: running.abort.signal });
-    for (const type of ["queued", "audio"]) {
-      stream.addEventListener(type, ({ detail }) => this.#running === running && this.#emit(type, detail));
+    for (const [type, stateOf] of Object.entries(NEWS)) {
+      stream.addEventListener(type, ({ detail }) => {
+        if (this.#running !== running) return;
+        this.#enter(stateOf(detail));
+        this.#emit(type, detail);
+      });
     }
     for await (const piece of stream) {
       if (this.#running !== running) break;
-      if (running.begunAt === null) {
-        running.begunAt = now();
-        this.#emit("state", "writing");
-      }
+      running.begunAt ??= now();
+      if (this.#state === "asking") this.#enter("writing");
       running.turn.text += piece;
       this.#emit("grown");
     }
@@ -153,8 +162,14 @@ export class Talk extends EventTarget {
     if (none) this.turns = this.turns.filter((turn) => turn !== running.turn);
     this.keep();
     this.#emit("turns");
-    this.#emit("state", "idle");
+    this.#enter("idle");
     if (!none) this.#emit("answered", running.turn);
+  }
+
+  #enter(state) {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#emit("state", state);
   }
 
   #emit(type, detail) {

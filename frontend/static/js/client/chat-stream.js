@@ -6,7 +6,8 @@
  *   console.log(stream.answer.finishReason);
  *
  * Leaving the loop early gives the rest up. Events: "queued" {position, eta_seconds}, while it waits for its turn; with
- * the option `audio` the answer is spoken meanwhile, and "audio" has the next bytes of it.
+ * the option `audio` the answer is spoken meanwhile, "audio" has the next bytes of it, and "queued" has `speech: true`
+ * while what is written waits to be spoken.
  */
 import { ApiError } from "./http.js";
 

@@ -39,6 +39,7 @@ export default {
   "chat.state.idle": "",
   "chat.state.asking": "Asking",
   "chat.state.writing": "Writing",
+  "chat.state.waiting": "Waiting to be spoken",
   "chat.state.speaking": "Speaking",
   "chat.state.slow": "Speech comes more slowly than it is heard, so there are gaps. At the end it can be heard again without them.",
 

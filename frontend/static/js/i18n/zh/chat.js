@@ -39,6 +39,7 @@ export default {
   "chat.state.idle": "",
   "chat.state.asking": "正在提问",
   "chat.state.writing": "正在书写",
+  "chat.state.waiting": "等待朗读",
   "chat.state.speaking": "正在朗读",
   "chat.state.slow": "语音到达的速度慢于播放速度，因此会有停顿。结束后可以不间断地再听一遍。",
 
