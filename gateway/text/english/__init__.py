@@ -1,7 +1,8 @@
 """English: what a reader says for figures, signs and abbreviations.
 
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
-quantities.py     money, units, percentages
+money.py          sums of money
+quantities.py     units, percentages
 verses.py         chapter and verse
 calendar.py       dates, times, years
 formulas.py       chemistry, algebra, names of models
@@ -20,6 +21,7 @@ from gateway.text.english import (
     formulas,
     identifiers,
     letters,
+    money,
     quantities,
     signs,
     verses,
@@ -46,6 +48,7 @@ RULES = (
     *calendar.RULES,
     *formulas.RULES,
     *identifiers.RULES,
+    *money.RULES,
     *quantities.RULES,
     *abbreviations.RULES,
     *signs.RULES,

@@ -15,6 +15,11 @@ _ORDINALS = {
     "twelve": "twelfth",
 }  # fmt: skip
 _MOST_DIGITS = 18
+NUMBER = (
+    r"\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3}| 000){1,6}(?![\w])(?:\.\d+)?|"
+    r"\d+(?:\.\d+)?"
+)
+NEGATIVE = r"(?:(?<![\w)\]°%])(?P<minus>[-−]))?"
 _SEPARATORS = re.compile(r"[,\s]")
 """Of thousands."""
 

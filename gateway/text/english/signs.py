@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.numbers import cardinal, digits, fraction, number, ordinal
-from gateway.text.english.quantities import NUMBER
+from gateway.text.english.numbers import NUMBER, cardinal, digits, fraction, number, ordinal
 from gateway.text.marks import FIGURES, NOTE, RAISED
 from gateway.text.rules import Rule, rule
 
