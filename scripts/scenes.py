@@ -20,6 +20,16 @@ RECORDED = (
     "Chapter one. It was the best of times, it was the worst of times.",
     TEXT,
 )
+WEEKEND = """<think>
+Two days by the sea, and no car: a town with a station.
+</think>
+
+Take the early train on Saturday, and a room near the harbour.
+
+- Saturday: the market in the morning, then along the pier as far as the lighthouse.
+- Sunday: the ferry to the island, with bread and cheese for the beach.
+
+The last train leaves at seven, so be at the quay again by five."""
 HISTORY_MS = 8000
 UNFOLD = "document.querySelectorAll('details').forEach((fold) => (fold.open = true))"
 
@@ -80,7 +90,7 @@ def live(page: Page, url: str) -> None:
 
 def chat(page: Page, url: str) -> None:
     """A conversation, in a fleet that would have a text model."""
-    answer_with(page)
+    answer_with(page, WEEKEND)
     page.goto(f"{url}/chat")
     page.check("#aloud")
     expect(page.locator("input[name=voice]").first).to_be_attached()
