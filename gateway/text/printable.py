@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 JOINERS = "\u200c\u200d"
 """Persian, Hindi and many emoji are misspelt without them."""
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Unicode calls default ignorable, of what is printable: joiners, fillers, selectors of forms."""
+_BLANK_BRAILLE = "\u2800"
+"""A space that is none by its category."""
+_ALIKE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
+_WORD_CATEGORIES = ("L", "M", "N")
 
 
 def is_printable(text: str) -> bool:
@@ -24,9 +33,24 @@ def is_blank(text: str) -> bool:
 
 
 def seen(text: str) -> str:
-    """One for all texts that look the same: without joiners, however accents and spaces are written."""
-    composed = unicodedata.normalize("NFC", text.translate(dict.fromkeys(map(ord, JOINERS))))
-    return " ".join(composed.split())
+    """One for all texts of one script that look the same: without what is not seen, and however accents,
+    spaces and letters of several widths and fonts are written.
+    """
+    shown = _UNSEEN.sub("", text).replace(_BLANK_BRAILLE, " ")
+    return " ".join(unicodedata.normalize("NFKC", shown).split())
+
+
+def mixes_scripts(text: str) -> bool:
+    """Whether one word has letters of Latin and Greek or Cyrillic, of which many look alike (UTS 39)."""
+    scripts: set[str] = set()
+    for character in unicodedata.normalize("NFC", _UNSEEN.sub("", text)):
+        if unicodedata.category(character)[0] not in _WORD_CATEGORIES:
+            scripts.clear()
+        elif (script := unicodedata.name(character, "").partition(" ")[0]) in _ALIKE_SCRIPTS:
+            scripts.add(script)
+            if len(scripts) > 1:
+                return True
+    return False
 
 
 def _is_shown(character: str) -> bool:

@@ -17,7 +17,7 @@ from pydantic import (
 
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.requests import Instructions, Language, Name, TtsRequest
-from gateway.text.printable import is_blank, is_printable
+from gateway.text.printable import is_blank, is_printable, mixes_scripts
 
 MAX_TAGS = 10
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -31,6 +31,13 @@ def _one_line(text: str) -> str:
     if not is_printable(text):
         raise ValueError("holds line breaks or control characters")
     return text
+
+
+def _of_one_script(name: str) -> str:
+    """Raises ValueError for a name that could pass for another one."""
+    if mixes_scripts(name):
+        raise ValueError("mixes Latin, Greek or Cyrillic letters, which look alike, in one word")
+    return name
 
 
 def _many_lines(text: str) -> str:
@@ -47,7 +54,7 @@ def _words(text: str) -> str:
     return text
 
 
-VoiceName = Annotated[str, Field(max_length=80), AfterValidator(_one_line)]
+VoiceName = Annotated[str, Field(max_length=80), AfterValidator(_one_line), AfterValidator(_of_one_script)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_many_lines)]
 Tag = Annotated[str, Field(max_length=32), AfterValidator(_one_line)]
 Transcript = Annotated[str, Field(max_length=2000), AfterValidator(_words)]

@@ -108,6 +108,10 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry
         ("Ann Lee", "Ann\u00a0Lee"),
         ("Ann Lee", "Ann \u200c Lee"),
         ("Ann\u3000Lee", "Ann Lee"),
+        ("Ann", "Ann\ufe0f"),
+        ("Ann", "A\u034fnn\U000e0100"),
+        ("Ann", "\u3164Ann\u2800"),
+        ("Ann", "\U0001d5a0\U0001d5c7\uff4e"),
     ],
 )
 async def test_no_two_names_that_everybody_sees_look_the_same(

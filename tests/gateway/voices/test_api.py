@@ -269,6 +269,13 @@ def test_pages_of_other_sites_change_nothing(method: str, ann: httpx.Client) -> 
     assert names(ann) == ["Default", "Ann"]
 
 
+@pytest.mark.parametrize("name", ["\u0410nn", "\u3164"])
+def test_a_name_that_passes_for_another_is_refused(name: str, ann: httpx.Client) -> None:
+    changed = ann.patch("/api/voices/v_0123456789abcdef", json={"name": name})
+    for response in (upload(ann, name), changed):
+        assert check_error(response, 422)["param"] == "name"
+
+
 def test_names_are_unambiguous(ann: httpx.Client, bob: httpx.Client) -> None:
     voice = create(ann, **CONSENT)
     alike = ((bob, name) for name in ("default", "Default", "default\u200d"))

@@ -54,7 +54,7 @@ export default {
 
   "error.invalid_value": "{field} cannot be used: {reason}.",
   "error.invalid_value.language": "Write the language as a code, such as en, de or zh-CN.",
-  "error.invalid_value.name": "A name is one line of at most 80 characters.",
+  "error.invalid_value.name": "A name is one line of at most 80 characters, and each word of it has letters of one alphabet.",
   "error.invalid_value.tags": "At most 10 tags of at most 32 characters are kept.",
   "error.invalid_value.consent_by": "Write the name of whoever agrees.",
   "error.missing_field": "{field} is missing.",

@@ -51,7 +51,7 @@ export default {
 
   "error.invalid_value": "{field}不可用（{reason}）。",
   "error.invalid_value.language": "请填写语言代码，例如 en、de 或 zh-CN。",
-  "error.invalid_value.name": "名称为一行，最多 80 个字符。",
+  "error.invalid_value.name": "名称为一行，最多 80 个字符，且每个词只用一种字母。",
   "error.invalid_value.tags": "最多 10 个标签，每个最多 32 个字符。",
   "error.invalid_value.consent_by": "请填写同意者的姓名。",
   "error.missing_field": "缺少{field}。",
