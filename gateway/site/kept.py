@@ -23,6 +23,8 @@ logger = structlog.get_logger(__name__)
 MOST_EDITIONS = 8
 """The latest ones; some MB each."""
 _FILES_IN_MEMORY = 64
+_UNREADABLE = (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
+"""A file of a zip that is not there, or damaged: by one wrong bit it is encrypted, or ends too early."""
 
 
 class KeptEditions:
@@ -49,7 +51,7 @@ class KeptEditions:
         """`path` of an edition; None for one that is not here."""
         try:
             return self._read(version, path)
-        except (OSError, KeyError, zipfile.BadZipFile, zlib.error):
+        except _UNREADABLE:
             return None
 
     def _read_from_disk(self, version: str, path: str) -> File:

@@ -115,3 +115,16 @@ def test_a_file_whose_bytes_are_damaged_is_none(tmp_path: Path) -> None:
     content[start : start + member.compress_size] = b"\xff" * member.compress_size
     path.write_bytes(content)
     assert kept.file(edition.version, "js/x.js") is None
+
+
+def test_no_bit_that_is_wrong_is_an_error(tmp_path: Path) -> None:
+    kept, edition = KeptEditions(tmp_path / "editions"), Edition(pages(tmp_path / "present", "present"))
+    kept.keep(edition)
+    (path,) = (tmp_path / "editions").iterdir()
+    content = path.read_bytes()
+    whole = kept.file(edition.version, "js/x.js")
+    entry = content.rindex(b"js/x.js") - 46
+    for place in range(entry + 6, entry + 28):  # version, flags, method, time, sum, sizes
+        for bit in range(8):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+            assert KeptEditions(path.parent).file(edition.version, "js/x.js") in (None, whole)
