@@ -12,7 +12,7 @@ import numpy as np
 from gateway.audio.samples import as_s16, from_s16
 from gateway.audio.tempo import Tempo
 from gateway.streams.clip.parts import Part, Reading
-from gateway.streams.clip.sample import ENOUGH_SECONDS, LONGEST_PROMPT_SECONDS, LONGEST_REFERENCE_SECONDS
+from gateway.streams.clip.sample import kept_samples
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import PARAGRAPH_SECONDS, Script
 from models.speech import ANY_VOICE, DEFAULT_VOICE
@@ -38,8 +38,8 @@ class Speaking:
     first_audio_seconds: float = 0.0
     pieces: list[np.ndarray] = field(default_factory=list)
     """float32 [samples] of what there is by now."""
-    sample_seconds: float = 0.0
-    """Length of the part whose voice the others have."""
+    samples_kept: int = 0
+    """Of the part whose voice the others have."""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
@@ -94,18 +94,16 @@ class Speaking:
 
     def _keep_speaker(self, text: str, speech: np.ndarray) -> None:
         """The parts to come sound like this one, as a gateway has it."""
-        rate = self.speaker.sample_rate
-        seconds = len(speech) / rate
-        if self.sample_seconds >= ENOUGH_SECONDS or seconds <= self.sample_seconds:
+        samples = kept_samples(self.model, len(speech), self.samples_kept)
+        if not samples:
             return
+        self.samples_kept = samples
+        sample = speech[:samples], self.speaker.sample_rate
         if "reference" in self.model.features:
-            self.options["reference_audio"] = (speech[: round(LONGEST_REFERENCE_SECONDS * rate)], rate)
-        elif seconds <= LONGEST_PROMPT_SECONDS and self.model.continues(seconds):
-            self.options |= {"prompt_audio": (speech, rate), "prompt_text": text}
-            self.options.pop("instructions", None)
+            self.options["reference_audio"] = sample
         else:
-            return
-        self.sample_seconds = seconds
+            self.options |= {"prompt_audio": sample, "prompt_text": text}
+            self.options.pop("instructions", None)
 
 
 def _at_rate(speech: np.ndarray, sample_rate: int, rate: float) -> np.ndarray:

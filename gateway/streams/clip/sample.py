@@ -54,6 +54,19 @@ class VoiceSample:
         return cls(fields["text"], latents, fields["revision"])
 
 
+def kept_samples(model: ModelDescription, samples: int, samples_before: int) -> int:
+    """Of the audio of a part, what further parts sound like: from its beginning on; 0: they sound as before.
+
+    `samples_before`: what they sounded like until then.
+    """
+    seconds = samples / model.sample_rate
+    if samples_before >= ENOUGH_SECONDS * model.sample_rate or samples <= samples_before:
+        return 0
+    if "reference" in model.features:
+        return min(samples, int(LONGEST_REFERENCE_SECONDS * model.sample_rate))
+    return samples if seconds <= LONGEST_PROMPT_SECONDS and model.continues(seconds) else 0
+
+
 def better_sample(
     before: VoiceSample | None,
     text: str,
@@ -64,14 +77,11 @@ def better_sample(
     """What further parts sound like after one that said `text` in these patches: that, or as before."""
     if ANY_VOICE not in model.features or voice != NOBODY:
         return before
-    seconds = len(patches) * model.patch_seconds
+    samples_before = 0
     if before is not None and before.revision == model.revision:
-        seconds_before = len(before.latents) / (4 * model.patch_size * model.latent_dim) * model.patch_seconds
-        if seconds_before >= ENOUGH_SECONDS or seconds <= seconds_before:
-            return before
-    if "reference" in model.features:
-        most = int(LONGEST_REFERENCE_SECONDS / model.patch_seconds)
-        return VoiceSample(text, b"".join(patches[:most]), model.revision)
-    if seconds <= LONGEST_PROMPT_SECONDS and model.continues(seconds):
-        return VoiceSample(text, b"".join(patches), model.revision)
-    return before
+        patches_before = len(before.latents) // (4 * model.patch_size * model.latent_dim)
+        samples_before = patches_before * model.patch_samples
+    samples = kept_samples(model, len(patches) * model.patch_samples, samples_before)
+    if not samples:
+        return before
+    return VoiceSample(text, b"".join(patches[: samples // model.patch_samples]), model.revision)
