@@ -171,7 +171,7 @@ class JobRunner:
         if not self._parts or clip.sample is not sample:
             await asyncio.to_thread(self._files.keep_clip, fields_of(clip))
         pcm = b"".join(ear.chunks)
-        start, end = clip.places[place.part]
+        start, end = clip.text.places[place.part]
         part = SpokenPart(start, end, len(pcm) // 2)
         words = await asyncio.to_thread(self._words, clip, place, ear, len(pcm))
         size_bytes = await asyncio.to_thread(self._files.append, pcm, part, words, self._gateway.disk)
@@ -205,15 +205,15 @@ class JobRunner:
             estimated_seconds = place.heard_samples / clip.model.sample_rate
             times = ear.times.moved(0, start_seconds - estimated_seconds)
         else:
-            start = clip.places[place.part - 1][1] if place.part else 0
-            end = len(clip.request.text) if clip.finish_reason else clip.places[place.part][1]
+            start = clip.text.places[place.part - 1][1] if place.part else 0
+            end = len(clip.request.text) if clip.finish_reason else clip.text.places[place.part][1]
             times = PartTimes.wordless(clip.request.text[start:end], end_seconds).moved(start, 0.0)
         return words_of(times.within(end_seconds), clip.request.timestamps)
 
     def _standing(self, clip: Clip) -> Standing:
         """By the present rights of the owner. Raises ApiError 403."""
         caller = self._gateway.callers.recall(self._row.owner)
-        seconds = expected_audio_seconds(clip.request) / max(1, len(clip.texts))
+        seconds = expected_audio_seconds(clip.request) / max(1, len(clip.text.parts))
         return caller.standing_for(Priority.BULK, seconds, Priority.BULK)
 
     async def _wait_after(self, error: ApiError) -> None:

@@ -99,9 +99,9 @@ class ClipWitness(Witness, Listener):
             if again and clip.was_cut:
                 recording.event("cut", index=self._index, sample=sample - round(pause_samples * ratio))
             self._take = (clip.part, clip.take)
-            start, end = clip.places[clip.part]
+            start, end = clip.text.places[clip.part]
             recording.spoken(
-                self._index, start, end, sample, in_words=clip.in_words, respelt=clip.respelt,
+                self._index, start, end, sample, in_words=clip.text.in_words, respelt=clip.respelt,
                 pause_samples=round(pause_samples * ratio), again=again,
             )  # fmt: skip
 

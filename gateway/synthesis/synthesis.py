@@ -174,7 +174,7 @@ class Synthesis(Served[Outcome]):
         aligner, clip = self._gateway.aligner, self.clip
         if aligner is None or not clip.is_watched:
             return None
-        language = await asyncio.to_thread(clip.language_of, clip.part)
+        language = await asyncio.to_thread(clip.text.language_of, clip.part)
         return await confidence_in(aligner, clip.spoken_part, language, pcm, clip.model.sample_rate)
 
     # ------------------------------------------------------------------------------------ `attempts.Work`

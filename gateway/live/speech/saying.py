@@ -86,8 +86,8 @@ class Saying:
         self._witness.speaking(worker_id, clip)
         if clip is self.clip and self._times is not None:
             self._times.speaking()
-        if clip is self.clip and not clip.reading.as_written:
-            self._session.timeline.say(clip.said)
+        if clip is self.clip and not clip.text.reading.as_written:
+            self._session.timeline.say(clip.text.said)
 
     async def drained(self, last: bool = False) -> None:
         """Returns when all that came is handed out. `last`: nothing comes after it."""

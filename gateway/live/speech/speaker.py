@@ -62,8 +62,8 @@ class LiveSpeaker:
     def clip(self, text: str, number: int) -> Clip:
         """A sentence, which is the session's so many-th."""
         request = self._speaker.fill_in(self._start.request(text))
-        clip = Clip(request, self.seed, self._gateway.settings.max_audio_seconds, number=number)
-        clip.tells_words = True
+        longest_seconds = self._gateway.settings.max_audio_seconds
+        clip = Clip(request, self.seed, longest_seconds, number=number, tells_words=True)
         clip.say_with(self.lexicon)
         return clip
 

@@ -45,7 +45,7 @@ class LiveWitness:
 
     def speaking(self, worker_id: str, clip: Clip) -> None:
         """A worker speaks it, or goes on with it."""
-        self._in_words, self._respelt = clip.in_words, clip.respelt
+        self._in_words, self._respelt = clip.text.in_words, clip.respelt
         if self._recording is not None:
             self._recording.worker(self._index, worker_id)
 

@@ -1,7 +1,8 @@
 """One clip, whichever workers speak it.
 
-clip.py          its text in parts, its pauses, and what was generated of it
-parts.py         its text, cut into parts, in words where the model needs them
+clip.py          its pauses, and what was generated of it
+text.py          its text, as the model reads it that speaks it
+parts.py         how a text is cut into parts, in words where the model needs them
 slices.py        all long texts are read in turns
 start.py         what a worker is told to generate of it
 conditioning.py  with which voice, on the wire

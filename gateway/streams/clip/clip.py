@@ -1,8 +1,8 @@
-"""One clip: what was asked for, how its text is read, and what was committed of it.
+"""One clip: what was asked for, and what was committed of it.
 
 A text longer than the model speaks in one breath is several requests to the worker, one part after the other.
-To everyone else it is one clip. How its text is read is in `gateway/streams/clip/parts.py`; pauses of an SSML
-document and between paragraphs are silence that the gateway puts between the parts.
+To everyone else it is one clip. Its text is in `gateway/streams/clip/text.py`; pauses of an SSML document and
+between paragraphs are silence that the gateway puts between the parts.
 
 Latents are kept of the present part alone. Parts that are finished are only counted, so that a book takes no
 more memory than a sentence.
@@ -12,29 +12,31 @@ from __future__ import annotations
 
 from gateway.requests import TtsRequest
 from gateway.streams.clip.conditioning import Conditioning
-from gateway.streams.clip.parts import Part, Reading
+from gateway.streams.clip.parts import Reading
 from gateway.streams.clip.progress import Place, Progress, Silence
 from gateway.streams.clip.sample import VoiceSample, better_sample
 from gateway.streams.clip.slices import in_slices
-from gateway.text import Lexicon, Spoken
-from gateway.text.paragraphs import paragraphs
-from gateway.text.ssml import Script, parse_ssml
-from gateway.text.steps import Steps
-from gateway.timing.words import locate
+from gateway.streams.clip.text import ClipText
+from gateway.text import Lexicon
+from gateway.text.ssml import parse_ssml
 from worker.protocol import WATCHED, ModelDescription
 
-_ENGLISH = "en"
 _CUT_PAUSE_SECONDS = 0.2
 """Of silence between what was heard of a part and the part again."""
-_SHORT_CHARACTERS = 500
-"""A longer text is cut in a thread, and so is any that is put into words: a figure may take milliseconds."""
 
 
 class Clip:
     """What has been generated of one request so far."""
 
-    def __init__(self, request: TtsRequest, seed: int, max_audio_seconds: float, number: int = 0) -> None:
-        """`number`: tells the clips of one ticket apart."""
+    def __init__(
+        self,
+        request: TtsRequest,
+        seed: int,
+        max_audio_seconds: float,
+        number: int = 0,
+        tells_words: bool = False,
+    ) -> None:
+        """`number`: tells the clips of one ticket apart. `tells_words`: `text.said` will be asked for."""
         self.source = request.text
         """With its markup, where it has some."""
         self.script = parse_ssml(request.text, request.language) if request.input_type == "ssml" else None
@@ -78,17 +80,15 @@ class Clip:
         """Whose voice further parts have, where that is nobody's yet."""
         self.respelt: dict[str, str] = {}
         """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
-        self._parts: list[Part] | None = None
-        self._places: list[tuple[int, int]] | None = None
-        self.tells_words = False
-        """Whether somebody asks for `said`."""
-        self._said: Spoken | None = None
+        self._tells_words = tells_words
+        self._read()
 
     def adopt(self, request: TtsRequest) -> TtsRequest:
         """The request with its voice's parameters, unless the clip was begun; the one that is in force."""
         if self.model is None:
             self.request = request
             self.seed = self.seed if request.seed is None else request.seed
+            self._read()
         return self.request
 
     async def find_words(self, lexicon: Lexicon) -> None:
@@ -97,75 +97,31 @@ class Clip:
             found: dict[str, str] = {}
             if lexicon:
                 await in_slices(lexicon.find_used(self.request.text, found))
-            self.respelt, self._parts, self._places = found, None, None
+            self.respelt = found
 
     def say_with(self, lexicon: Lexicon) -> None:
         """The same at once, for the text of a breath."""
         if self.model is None:
-            self.respelt, self._parts, self._places = lexicon.used_in(self.request.text), None, None
+            self.respelt = lexicon.used_in(self.request.text)
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""
         if not self.begun:
             self.model = model
             self.latent_bytes = 4 * model.patch_size * model.latent_dim
-            self._parts = self._places = None
+            self._read()
+
+    def _read(self) -> None:
+        """Its text as the model reads it, once that is known."""
+        request, reading = self.request, None
+        if self.model is not None:
+            reading = Reading(self.model, request.normalize, request.language, Lexicon.of(self.respelt))
+        self.text = ClipText(request, self.script, reading, self._tells_words)
 
     @property
     def is_watched(self) -> bool:
         """Whether who speaks tells what is wrong with it."""
         return self.model is not None and WATCHED in self.model.features
-
-    async def prepare(self) -> None:
-        """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
-        reading = self.reading
-        if reading is None or self._parts is not None:
-            return
-        if reading.as_written and reading.is_quick and len(self.request.text) <= _SHORT_CHARACTERS:
-            return
-        await in_slices(self._read(reading))
-
-    def _read(self, reading: Reading) -> Steps[None]:
-        """Cut the text in small steps."""
-        parts: list[Part] = []
-        for part in reading.each_part(self._document):
-            if part is not None:
-                parts.append(part)
-            yield
-        self._places = locate(self.request.text, [part.written for part in parts])
-        if self.tells_words:
-            self._said = yield from reading.steps(self.request.text)
-        self._parts = parts
-
-    @property
-    def said(self) -> Spoken:
-        """All of its text as it is spoken."""
-        return self._said or self.reading.read(self.request.text)
-
-    @property
-    def _document(self) -> Script:
-        return self.script or Script(paragraphs(self.request.text, self.request.paragraph_pause))
-
-    def _cut(self) -> list[Part]:
-        if self._parts is None:
-            reading = self.reading
-            if reading is None:
-                return [Part(self.request.text, self.request.text)]
-            self._parts = reading.cut_script(self._document)
-        return self._parts
-
-    @property
-    def reading(self) -> Reading | None:
-        """How the text is read; None as long as no model is known."""
-        if self.model is None:
-            return None
-        request = self.request
-        return Reading(self.model, request.normalize, request.language, Lexicon.of(self.respelt))
-
-    @property
-    def in_words(self) -> bool:
-        """Whether figures are put into words."""
-        return self.reading is not None and self.reading.in_words
 
     @property
     def begun(self) -> bool:
@@ -173,37 +129,9 @@ class Clip:
         return self.taken or self.patches > 0
 
     @property
-    def parts(self) -> list[Part]:
-        """What is spoken, one after the other."""
-        return self._cut()
-
-    def language_of(self, number: int) -> str:
-        """ISO 639 code of a part, without its region; English where it is not known. May load a model."""
-        part = self._cut()[number]
-        language = part.language or self.reading.language_of(part.written) or _ENGLISH
-        return language.partition("-")[0].lower()
-
-    @property
-    def texts(self) -> list[str]:
-        """The text as it was written, in the parts that are spoken one after the other."""
-        return [part.written for part in self._cut()]
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        """Where they stand in the text, as ranges of characters."""
-        if self._places is None:
-            self._places = locate(self.request.text, self.texts)
-        return self._places
-
-    @property
-    def spoken_text(self) -> str:
-        """What the worker is told to say, of all parts."""
-        return " ".join(part.spoken for part in self._cut())
-
-    @property
     def spoken_part(self) -> str:
-        """The same of the present part, or of the last one."""
-        return self._cut()[self.part].spoken
+        """What the worker is told to say, of the present part or of the last one."""
+        return self.text.parts[self.part].spoken
 
     @property
     def audio_seconds(self) -> float:
@@ -219,7 +147,7 @@ class Clip:
             return self._pause(self.script.pause_after if self.script else 0.0)
         if self.latents:
             return 0
-        return self._pause(_CUT_PAUSE_SECONDS if self.was_cut else self._cut()[self.part].pause)
+        return self._pause(_CUT_PAUSE_SECONDS if self.was_cut else self.text.parts[self.part].pause)
 
     def _pause(self, seconds: float) -> int:
         """Samples; a speed changes speech and no pause."""
@@ -228,7 +156,7 @@ class Clip:
     @property
     def speed(self) -> float:
         """Of the present part: the request's, and what its document says."""
-        return self.request.speed * self._cut()[self.part].rate
+        return self.request.speed * self.text.parts[self.part].rate
 
     @property
     def speech_seconds(self) -> float:
@@ -256,7 +184,7 @@ class Clip:
         if finish_reason == "stop":
             spoken = self.spoken_part, self.latents
             self.sample = better_sample(self.sample, *spoken, self.model, self.conditioning)
-        if self.part + 1 < len(self._cut()) and self.seconds_left >= self.model.patch_seconds:
+        if self.part + 1 < len(self.text.parts) and self.seconds_left >= self.model.patch_seconds:
             self.begin_part(self.part + 1)
         else:
             self.finish_reason = finish_reason
@@ -324,7 +252,7 @@ class Clip:
     @property
     def is_last_part(self) -> bool:
         """Whether nothing follows the present part."""
-        return self.part + 1 == len(self._cut())
+        return self.part + 1 == len(self.text.parts)
 
     @property
     def seconds_left(self) -> float:

@@ -40,7 +40,7 @@ class Spoken:
         if not isinstance(model, ModelDescription):
             raise StreamBroken("model", "the worker changed its model")
         self._clip.begin(model)
-        await self._clip.prepare()
+        await self._clip.text.prepare()
 
     def start(self, lease: Lease) -> StartRequest:
         """What is missing of the part."""

@@ -28,7 +28,7 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         attempt=attempt,
         text=clip.spoken_part,
         seed=seed_of_take(clip.seed, clip.part, clip.take),
-        language=clip.parts[clip.part].language if TOLD_LANGUAGE in model.features else None,
+        language=clip.text.parts[clip.part].language if TOLD_LANGUAGE in model.features else None,
         instructions=_instructions(clip, voice),
         voice=voice.voice,
         reference_latents=voice.reference_latents,

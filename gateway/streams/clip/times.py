@@ -106,9 +106,9 @@ class ClipTimes:
                 self._begin_audio()
             return
         self.end()
-        texts = clip.texts
+        texts = clip.text.written
         if clip.part > self._part + 1:  # those before were heard before a resumption
-            self._end = clip.places[clip.part - 1][1]
+            self._end = clip.text.places[clip.part - 1][1]
         self._part, self._start = clip.part, self._end
         rest = clip.request.text[self._start :]
         is_last = clip.part + 1 == len(texts)
@@ -169,7 +169,7 @@ async def _find(
 ) -> PartTimes:
     model = clip.model
     spoken = await asyncio.to_thread(_as_spoken, clip, number, text)
-    language = await asyncio.to_thread(clip.language_of, number) if aligner is not None else ""
+    language = await asyncio.to_thread(clip.text.language_of, number) if aligner is not None else ""
     part = SpokenPart(
         spoken=spoken,
         seconds=seconds,
@@ -183,7 +183,7 @@ async def _find(
 
 def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:
     """`text`, which is that of a part with the white space around it, as it is said."""
-    part = clip.parts[number]
+    part = clip.text.parts[number]
     if part.said is not None and (rewritten := _rewritten(part.said, text)) is not None:
         return rewritten
     if part.written != part.spoken:  # some words of a figure that has very many

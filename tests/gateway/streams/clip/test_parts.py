@@ -80,7 +80,7 @@ def test_a_resumed_clip_says_the_same_words() -> None:
     clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
     resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
     assert start_request(resumed, "r", 2).text == start_request(clip, "r", 2).text
-    assert resumed.texts == clip.texts and clip.part == 1
+    assert resumed.text.written == clip.text.written and clip.part == 1
 
 
 async def test_a_long_text_is_cut_the_same_in_a_thread() -> None:
@@ -88,8 +88,8 @@ async def test_a_long_text_is_cut_the_same_in_a_thread() -> None:
     one, other = (Clip(StreamRequest(text=TEXT * 20), 7, 60.0) for _ in range(2))
     one.begin(described)
     other.begin(described)
-    await one.prepare()
-    assert one.texts == other.texts and len(one.texts) > 10
+    await one.text.prepare()
+    assert one.text.written == other.text.written and len(one.text.written) > 10
 
 
 def test_gateway_and_models_mean_the_same_feature() -> None:
@@ -114,8 +114,8 @@ def test_a_resumed_clip_keeps_its_respellings() -> None:
     tokens = ResumeTokens(None, 60.0)
     resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
     assert resumed.respelt == clip.respelt == {"Call": "kawl", "people": "peeple"}
-    assert resumed.spoken_text == clip.spoken_text
-    assert resumed.texts == clip.texts
+    assert resumed.text.spoken == clip.text.spoken
+    assert resumed.text.written == clip.text.written
 
 
 def test_a_part_ends_in_no_word_of_the_lexicon() -> None:
@@ -138,7 +138,7 @@ def test_each_part_is_read_in_its_own_language() -> None:
     text = f"It costs $5 today.\n\n{GERMAN}\n\n门票100元。\n\nWe paid 20 dollars for the tickets."
     parts = Clip(TtsRequest(text=text, normalize="on"), 1, 60.0)
     parts.begin(polyglot())
-    assert [(part.spoken, part.language) for part in parts.parts] == [
+    assert [(part.spoken, part.language) for part in parts.text.parts] == [
         ("It costs five dollars today.", "en"),
         (GERMAN, "de"),
         ("门票一百元。", "zh"),
@@ -149,14 +149,14 @@ def test_each_part_is_read_in_its_own_language() -> None:
 def test_what_tells_no_language_is_read_like_the_text_around_it() -> None:
     clip = Clip(TtsRequest(text="今天的会议时间是下午。\n\n3:30\n\n请准时参加。", normalize="on"), 1, 60.0)
     clip.begin(polyglot())
-    assert [part.language for part in clip.parts] == ["zh", "zh", "zh"]
-    assert clip.parts[1].spoken == "三点三十分" or "三点" in clip.parts[1].spoken
+    assert [part.language for part in clip.text.parts] == ["zh", "zh", "zh"]
+    assert clip.text.parts[1].spoken == "三点三十分" or "三点" in clip.text.parts[1].spoken
 
 
 def test_a_language_that_is_given_holds_for_all_parts() -> None:
     clip = Clip(TtsRequest(text=f"It is 5.\n\n{GERMAN}", normalize="on", language="de-AT"), 1, 60.0)
     clip.begin(polyglot("language"))
-    assert [part.spoken for part in clip.parts] == ["It is 5.", GERMAN]
+    assert [part.spoken for part in clip.text.parts] == ["It is 5.", GERMAN]
     assert start_request(clip, "r", 1).language == "de-AT"
 
 
@@ -171,10 +171,10 @@ def test_nothing_is_loaded_where_the_language_is_of_no_interest(monkeypatch: pyt
     monkeypatch.setattr(language, "_load", lambda: pytest.fail("loaded"))
     clip = Clip(TtsRequest(text=GERMAN), 1, 60.0)
     clip.begin(polyglot())
-    assert clip.reading.is_quick and clip.parts[0].language is None
+    assert clip.text.reading.is_quick and clip.text.parts[0].language is None
     clip = Clip(TtsRequest(text="It is 5 o'clock in the morning."), 1, 60.0)
     clip.begin(model(WORDS_ONLY))
-    assert clip.reading.is_quick and clip.parts[0].language == "en"
+    assert clip.text.reading.is_quick and clip.text.parts[0].language == "en"
 
 
 SPELT = (
@@ -189,6 +189,6 @@ def test_letters_that_an_author_has_spelt_are_named_for_a_model_that_cannot_spel
     for features in ((), (WORDS_ONLY,)):
         clip = Clip(TtsRequest(text=SPELT, input_type="ssml", normalize=normalize), 1, 60.0)
         clip.begin(model(*features))
-        spoken[features] = clip.spoken_text
+        spoken[features] = clip.text.spoken
     assert spoken[()] == "Flight A B one of A B leaves at nine thirty a m, gate C."
     assert spoken[WORDS_ONLY,] == "Flight ay bee one of A B leaves at nine thirty ay em, gate see."

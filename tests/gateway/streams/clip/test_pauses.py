@@ -103,8 +103,8 @@ def test_a_resumed_clip_pauses_where_it_did_not_yet() -> None:
     between, _ = tokens.open(token + writer.extend(clip).text, "client")
     assert between.pause_samples == clip.pause_samples == 1.5 * RATE
     assert start_request(between, "r", 2).text == start_request(clip, "r", 2).text == TEXTS[1]
-    assert between.spoken_text == clip.spoken_text == "Folts are planned. W three C goes on."
-    assert between.texts == clip.texts == ["Faults are planned.", "W3C goes on."]
+    assert between.text.spoken == clip.text.spoken == "Folts are planned. W three C goes on."
+    assert between.text.written == clip.text.written == ["Faults are planned.", "W3C goes on."]
 
 
 async def test_a_recorded_session_has_the_silence_and_the_words_beside_it(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_is_not_known_is_refused_at_the_edge() -> None:
     with pytest.raises(ApiError, match="input_type"):
         parse_stream_request(json.dumps({"text": "Hi", "input_type": "html"}))
     plain = parse_stream_request(json.dumps({"text": "<break/> is a tag"}))
-    assert Clip(plain, 1, 60.0).texts == ["<break/> is a tag"]
+    assert Clip(plain, 1, 60.0).text.written == ["<break/> is a tag"]
 
 
 RATED = (

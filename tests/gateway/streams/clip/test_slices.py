@@ -61,8 +61,8 @@ async def test_a_long_part_is_read_in_many_steps(monkeypatch: pytest.MonkeyPatch
     """It may have thousands of characters, and a figure of them may take milliseconds."""
     clip = Clip(TtsRequest(text=LONG * 100, normalize="on"), seed=1, max_audio_seconds=600)
     clip.begin(describe_model())
-    steps = sum(1 for _ in clip._read(clip.reading))
-    assert len(clip.parts) <= 2 and steps > 100
+    steps = sum(1 for _ in clip.text.steps())
+    assert len(clip.text.parts) <= 2 and steps > 100
 
 
 @pytest.mark.parametrize("lexicon", [{}, {"苹果": "梨"}])
@@ -77,11 +77,10 @@ async def test_not_even_a_short_text_is_put_into_words_by_the_event_loop(
         return normalising(*arguments)
 
     monkeypatch.setattr(parts, "normalising", noticed)
-    clip = Clip(TtsRequest(text=LONG, normalize="on"), seed=1, max_audio_seconds=60)
-    clip.tells_words = True
+    clip = Clip(TtsRequest(text=LONG, normalize="on"), seed=1, max_audio_seconds=60, tells_words=True)
     await clip.find_words(Lexicon.of(lexicon))
     clip.begin(describe_model())
-    await clip.prepare()
-    assert "一百二十三" in clip.spoken_text and "一百二十三" in clip.said.text
-    assert ("梨" in clip.said.text) == bool(lexicon)
+    await clip.text.prepare()
+    assert "一百二十三" in clip.text.spoken and "一百二十三" in clip.text.said.text
+    assert ("梨" in clip.text.said.text) == bool(lexicon)
     assert threads == {"reading_0"}
