@@ -224,9 +224,9 @@ class Gateway:
             raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
         if worker.restarting:
             raise ApiError(409, "already_restarting", f"worker {worker_id} is being restarted")
-        client = self.clients[worker_id]
+        control = self.clients[worker_id].control
         try:
-            status = await (client.drain() if draining else client.resume())
+            status = await (control.drain() if draining else control.resume())
         except WorkerUnreachable as error:
             raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
         self.pool.reports.answered(worker, status)

@@ -158,7 +158,7 @@ class Adapters:
         """What a worker reads in an upload, which it keeps. Raises ApiError."""
         for worker in self._candidates(model):
             try:
-                return await self._clients[worker.id].send_adapter(body)
+                return await self._clients[worker.id].control.send_adapter(body)
             except RequestRejected as error:
                 detail = error.detail
                 status = 413 if detail.code == ErrorCode.TOO_LARGE else 422

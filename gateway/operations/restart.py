@@ -38,7 +38,7 @@ async def restart_worker(
         raise ApiError(409, "worker_not_supervised", message, param="id")
     health, worker.restarting = worker.health, True  # before it hears: an idle one ends at once
     try:
-        status = await clients[worker_id].shut_down(wait_seconds)
+        status = await clients[worker_id].control.shut_down(wait_seconds)
     except BaseException as error:
         worker.restarting = False
         if not isinstance(error, WorkerUnreachable):

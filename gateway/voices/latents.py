@@ -62,7 +62,7 @@ class LatentCache:
 
         One worker does so for all who ask meanwhile. One that takes long may hang: others are then asked too.
 
-        Raises ApiError 404 when the audio is gone, and what `WorkerClient.encode` raises.
+        Raises ApiError 404 when the audio is gone, and what `WorkerControl.encode` raises.
         """
         key = (model.revision, audio_sha256, role)
         if (held := self._find(key)) is not None:
@@ -151,13 +151,13 @@ class PassingLatents:
     async def get(
         self, audio_sha256: str, role: AudioRole, model: ModelDescription, client: WorkerClient
     ) -> Latents:
-        """The latents, encoded by the worker behind `client`. Raises what `WorkerClient.encode` raises."""
+        """The latents, encoded by the worker behind `client`. Raises what `WorkerControl.encode` raises."""
         return await _encoded(self._audio, role, model, client)
 
 
 async def _encoded(audio: bytes, role: AudioRole, model: ModelDescription, client: WorkerClient) -> Latents:
-    """What the worker makes of a wav file, as `model` takes it. Raises what `WorkerClient.encode` raises."""
-    encoded = await client.encode(audio, role)
+    """What the worker makes of a wav file, as `model` takes it. Raises what `WorkerControl.encode` raises."""
+    encoded = await client.control.encode(audio, role)
     if encoded.model_revision != model.revision:
         raise WorkerUnreachable("the worker changed its model")
     try:

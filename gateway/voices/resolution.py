@@ -53,7 +53,7 @@ class Speaker:
         return Requirement(model, self.name, revision)
 
     async def conditioning(self, worker: Worker, client: WorkerClient) -> Conditioning:
-        """What the worker is told. Raises what `WorkerClient.encode` raises, ApiError."""
+        """What the worker is told. Raises what `WorkerControl.encode` raises, ApiError."""
         return Conditioning(self.name)
 
 

@@ -54,7 +54,7 @@ class HealthMonitor:
         before = (self._worker.health, self._worker.state)
         boot_id = self._worker.boot_id
         try:
-            status = await self._client.status()
+            status = await self._client.control.status()
         except WorkerUnreachable as error:
             self._pool.reports.missed(self._worker, str(error))
         else:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.workers import client as gateway_client
+from gateway.workers.control import ADAPTER_SECONDS, ENCODE_SECONDS
 from tests.gateway.stages.processes import eventually
 from worker import app as worker_app
 from worker.app import create_app
@@ -99,5 +99,5 @@ async def test_an_adapter_is_taken_when_one_that_stalls_was_given_up(
 
 
 def test_a_worker_answers_before_gateways_give_up() -> None:
-    limit_seconds = min(gateway_client._ADAPTER_SECONDS, gateway_client._ENCODE_SECONDS)
+    limit_seconds = min(ADAPTER_SECONDS, ENCODE_SECONDS)
     assert worker_app._SILENT_SECONDS < worker_app._BODY_SECONDS < limit_seconds

@@ -60,10 +60,11 @@ def test_a_restart_that_was_asked_for_is_no_error_in_the_journal() -> None:
 
 
 class EndsAtOnce:
-    """A client of an idle worker: a probe finds it gone before its answer is read."""
+    """The client of an idle worker, and its control: a probe finds it gone before its answer is read."""
 
     def __init__(self, fleet: Fleet, answers: bool = True) -> None:
         self._fleet, self._answers = fleet, answers
+        self.control = self
 
     async def shut_down(self, wait_seconds: float) -> WorkerStatus:
         """Raises WorkerUnreachable unless it `answers`."""

@@ -30,6 +30,7 @@ class CountingClient:
         self.asked: list[str] = []
         self.revision = revision
         self.fails = fails
+        self.control = self
 
     async def encode(self, audio: bytes, role: str) -> EncodeResponse:
         self.asked.append(role)

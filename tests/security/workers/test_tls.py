@@ -90,7 +90,7 @@ async def outcomes(url: str, **options: object) -> list[str]:
     async with httpx.AsyncClient(trust_env=False, **options) as http:
         client = WorkerClient(url, load_settings(), http, Metronome())
         try:
-            said.append((await client.status()).worker_id)
+            said.append((await client.control.status()).worker_id)
         except WorkerUnreachable as error:
             said.append(str(error))
         try:

@@ -94,13 +94,14 @@ async def test_a_name_that_moves_leads_nowhere_else(monkeypatch: pytest.MonkeyPa
         first = await where.endpoint()
         assert (first.url, first.address) == (f"http://127.0.0.1:{port}", "127.0.0.1")
         async with client_of("", where) as client:
-            assert (await client.status()).slots_total == 4
+            assert (await client.control.status()).slots_total == 4
             where.look_again()
             assert (await where.endpoint()).address == "127.0.0.2"
             where.look_again()
             with pytest.raises(NotAllowedError):
                 await where.endpoint()
-            for asks in (client.status(), client.drain(), client.encode(b"", "prompt"), client._connect()):
+            control = client.control
+            for asks in (control.status(), control.drain(), control.encode(b"", "prompt"), client._connect()):
                 with pytest.raises(WorkerUnreachable, match="no address within worker_networks"):
                     await asks
 
@@ -111,7 +112,7 @@ async def test_the_checked_address_is_what_both_wires_use(monkeypatch: pytest.Mo
         resolving(monkeypatch, ["127.0.0.1"])
         where = Whereabouts(f"http://worker.example:{port}", Networks(PRIVATE_NETWORKS))
         async with client_of("", where) as client:
-            await client.status()
+            await client.control.status()
             connection = await client._connect()
             assert connection.request.headers["Host"] == f"worker.example:{port}"
             assert connection.remote_address[0] == "127.0.0.1"

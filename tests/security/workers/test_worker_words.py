@@ -134,16 +134,16 @@ async def test_an_answer_is_read_up_to_a_limit() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\n\r\n", bytes(1 << 16), repeat=1000) as url:
         async with client_of(url) as client:
             with pytest.raises(WorkerUnreachable, match="more than 65536 bytes"):
-                await client.status()
+                await client.control.status()
             with pytest.raises(WorkerUnreachable, match="more than 8388608 bytes"):
-                await client.encode(b"audio", "reference")
+                await client.control.encode(b"audio", "reference")
 
 
 async def test_a_packed_answer_is_not_unpacked() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n"
     async with answering(head, b"bomb") as url, client_of(url) as client:
         with pytest.raises(WorkerUnreachable, match="packs"):
-            await client.status()
+            await client.control.status()
 
 
 async def test_nobody_follows_a_worker_elsewhere() -> None:
@@ -158,7 +158,7 @@ async def test_nobody_follows_a_worker_elsewhere() -> None:
         head = f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
         async with answering(head) as url, client_of(url) as client:
             with pytest.raises(WorkerUnreachable):
-                await client.status()
+                await client.control.status()
             with pytest.raises(WorkerUnreachable):
                 async with client.generate(StartRequest(request_id="r", text="Hi.", seed=1)):
                     pass
@@ -216,6 +216,9 @@ async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str
     latents = Latents(shape=shape, data=values.tobytes())
 
     class Client:
+        def __init__(self) -> None:
+            self.control = self
+
         async def encode(self, audio: bytes, role: str) -> EncodeResponse:
             return EncodeResponse(role=role, latents=latents, audio_seconds=1, model_revision="1")
 
