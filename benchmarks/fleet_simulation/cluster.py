@@ -169,7 +169,7 @@ class Cluster:
     def _on_health(self, worker: Worker) -> None:
         """One that fails whatever it gets is taken away, as a start that failed."""
         host = self.hosts.get(worker.id)
-        if host is not None and host.bad and worker.on_trial:
+        if host is not None and host.bad and worker.trust.on_trial:
             self.failed_starts += 1
             self._loop.call_soon(self._end, host)
 

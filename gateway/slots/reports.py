@@ -72,8 +72,8 @@ class Reports:
         """An attempt on the worker brought its first audio, to the request of the ticket."""
         if ticket is not None:
             self._demand.heard(ticket, self._clock())
-        on_trial = worker.on_trial
-        worker.proved()
+        on_trial = worker.trust.on_trial
+        worker.trust.proved()
         if on_trial:
             self._groups.touch(worker)
             self._look_again()
@@ -82,7 +82,7 @@ class Reports:
         """The worker said that it has no slot for us just now."""
         if not worker.sharing.open:
             self._hold(worker)
-        elif not worker.held and not worker.sharing.doubtful:
+        elif not worker.trust.held and not worker.sharing.doubtful:
             self._call_later(worker.doubt(), lambda: self._end_wait(worker, worker.end_doubt))
             self._groups.touch(worker)
 
@@ -103,8 +103,8 @@ class Reports:
             listener(worker)
 
     def _hold(self, worker: Worker) -> None:
-        if not worker.held:
-            self._call_later(worker.hold(), lambda: self._end_wait(worker, worker.end_hold))
+        if not worker.trust.held:
+            self._call_later(worker.trust.hold(), lambda: self._end_wait(worker, worker.trust.end_hold))
             self._groups.touch(worker)
 
     def _end_wait(self, worker: Worker, end: Callable[[], None]) -> None:

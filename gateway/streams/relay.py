@@ -90,7 +90,7 @@ async def relay(
         start.traceparent = span.traceparent
     with contextlib.suppress(_NotWanted):
         async with client.generate(start) as stream:
-            lease.worker.accepted()
+            lease.worker.trust.accepted()
             piece.accepted(lease.worker.model, stream)
             on_start()
             opened(stream)

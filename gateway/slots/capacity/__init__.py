@@ -1,6 +1,7 @@
 """What workers have to give, and when.
 
 worker.py     a worker as the pool sees it: health, slots, leases
+trust.py      how far it is trusted after it failed
 workers.py    all of them by id, and which models they offer
 groups.py     workers of the same model; in each those with room, the least loaded first
 sharing.py    slots that other gateways use, and turns with them

@@ -17,15 +17,12 @@ from gateway.slots.capacity.absence import Absence
 from gateway.slots.capacity.estimates import ServiceTime, SlotForecast
 from gateway.slots.capacity.figures import WorkerFigures
 from gateway.slots.capacity.sharing import Sharing
+from gateway.slots.capacity.trust import Trust
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from worker.protocol import AnyModel, WorkerState, WorkerStatus
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
-_FIRST_HOLD_SECONDS = 0.05
-_LONGEST_HOLD_SECONDS = 1.0
 _MOST_REMEMBERED = 64
-FAILED_IN_A_ROW = 3
-"""Requests; then a worker is suspected, whatever reason it gives."""
 
 
 class Health(StrEnum):
@@ -66,23 +63,14 @@ class Worker:
     absence: Absence = field(default_factory=Absence)
     sharing: Sharing = field(default_factory=Sharing)
     """What other gateways do with it."""
+    trust: Trust = field(default_factory=Trust)
     failures: int = 0
     """Failed probes in a row."""
     last_failure: str | None = None
-    held: bool = False
-    """Nothing is dispatched to it just now: it had no slot, or failed a request, a moment ago."""
-    hold_seconds: float = 0.0
-    """How long the last hold was; zero after a request went well."""
     moving_out: bool = False
     """It drains, and its streams are to go on elsewhere as soon as there is room."""
     restarting: bool = False
     """It was told to end and is expected to be started again: requests may wait for it."""
-    failed_in_a_row: int = 0
-    """Requests that it took and failed since one of them brought audio."""
-    on_trial: bool = False
-    """It failed a request: one at a time is given to it until one has brought audio."""
-    _before_trial: frozenset[str] = frozenset()
-    """Leases that were out already when the trial began."""
     _recent: OrderedDict[str, None] = field(default_factory=OrderedDict)
     """What its caches probably hold (`Requirement.affinity`), the latest last."""
 
@@ -126,9 +114,9 @@ class Worker:
 
     def wants_work(self) -> bool:
         """Whether a lease may be given out as soon as a slot is free."""
-        if not self.serving or self.held or len(self.leases) >= self.slots_total:
+        if not self.serving or len(self.leases) >= self.slots_total:
             return False
-        return not self.on_trial or self.leases.keys() <= self._before_trial
+        return self.trust.allows(self.leases.keys())
 
     def has_room(self) -> bool:
         """Whether a lease may be given out now."""
@@ -140,7 +128,7 @@ class Worker:
         if not self.wants_work():
             return 0
         room = self.sharing.room(self.slots_total - len(self.leases))
-        return min(room, 1) if self.on_trial else room
+        return min(room, 1) if self.trust.on_trial else room
 
     @property
     def speaks(self) -> bool:
@@ -171,8 +159,8 @@ class Worker:
             self.leases.clear()
             self.sharing.restarted()
             self._recent.clear()
-            self.on_trial = self.moving_out = self.restarting = False
-            self.failed_in_a_row = 0
+            self.trust.restarted()
+            self.moving_out = self.restarting = False
         self.failures = 0
         at_work = status.slots_used > status.slots_paused
         frozen = same_process and at_work and status.step == previous.step
@@ -195,7 +183,7 @@ class Worker:
     def suspected(self, reason: str) -> None:
         """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds."""
         self.last_failure = reason
-        self.on_trial, self._before_trial = True, frozenset(self.leases)
+        self.trust.try_out(self.leases.keys())
         if self.health is Health.UP:
             self.health = Health.SUSPECT
 
@@ -205,45 +193,21 @@ class Worker:
         It is when several failed in a row: a worker that fails everything is fast and always free, and would
         take one request after the other.
         """
-        self.failed_in_a_row += 1
-        if self.failed_in_a_row < FAILED_IN_A_ROW:
+        if not self.trust.failed():
             return False
         self.suspected(reason)
         return True
-
-    def proved(self) -> None:
-        """It brought audio: the trial is over."""
-        self.on_trial = False
-        self.failed_in_a_row, self.hold_seconds = 0, 0.0
-
-    def hold(self) -> float:
-        """Hold it back for a moment, longer each time in a row. Returns the seconds until `end_hold`."""
-        self.held = True
-        return self._longer_hold()
 
     def doubt(self) -> float:
         """It refused a request though it shares its slots: let it say how they stand now. Returns the seconds
         until `end_doubt`, should it have nothing to say.
         """
         self.sharing.doubtful = True
-        return self._longer_hold()
-
-    def _longer_hold(self) -> float:
-        self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
-        return self.hold_seconds
-
-    def end_hold(self) -> None:
-        """The moment is over."""
-        self.held = False
+        return self.trust.next_hold_seconds()
 
     def end_doubt(self) -> None:
         """It had nothing to say."""
         self.sharing.doubtful = False
-
-    def accepted(self) -> None:
-        """It took a request: the next refusal starts with a short hold again, unless it is on trial."""
-        if not self.on_trial:
-            self.hold_seconds = 0.0
 
     @property
     def turn_seconds(self) -> float:

@@ -33,7 +33,7 @@ async def test_a_newcomer_never_overtakes_the_queue(open_tickets) -> None:
     fleet.pool.reports.refused(fleet.workers[0])
     first = open_tickets.enter_context(fleet.pool.admit("first", ANY))
     assert first.lease is None
-    fleet.workers[0].end_hold()
+    fleet.workers[0].trust.end_hold()
     fleet.pool._groups.touch(fleet.workers[0])
     second = open_tickets.enter_context(fleet.pool.admit("second", ANY))
     assert worker_of(first) == "w0"

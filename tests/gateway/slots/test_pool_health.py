@@ -86,13 +86,13 @@ async def test_a_worker_that_fails_on_trial_is_held_back_longer_each_time() -> N
     worker, held = fleet.workers[0], []
     for _ in range(8):
         fleet.pool.reports.failed(worker, "failed")
-        held.append(worker.hold_seconds)
+        held.append(worker.trust.hold_seconds)
         fleet.pool.reports.answered(worker, status())
         fleet.clock.advance(5)
-        worker.accepted()
+        worker.trust.accepted()
     assert held[:3] == [0, 0, 0.05] and held == sorted(held) and held[-1] == 1.0
     fleet.pool.reports.audio_came(worker)
-    assert worker.hold_seconds == 0 and not worker.on_trial
+    assert worker.trust.hold_seconds == 0 and not worker.trust.on_trial
 
 
 async def test_a_suspect_whose_engine_stands_still_stays_suspect() -> None:

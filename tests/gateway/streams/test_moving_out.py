@@ -39,10 +39,10 @@ async def test_no_more_streams_leave_than_there_is_room_for_elsewhere() -> None:
     async with gateway_of(emptied, other, **PATIENT) as gateway:
         first, second = gateway.pool.workers.values()
         with gateway.pool.slots_change(second):
-            second.held = True
+            second.trust.held = True
         speaking = await begin(gateway, SLOTS)
         with gateway.pool.slots_change(second):
-            second.held = False
+            second.trust.held = False
         speaking += await begin(gateway, SLOTS - 1)
         first.moving_out = True
         await arrived(other, SLOTS)
