@@ -4,7 +4,7 @@ cli.py          `voxfleet worker`
 server.py       the app on a socket: how it begins and ends
 app.py          its routes and sockets
 connections.py  how long a head may be, and may take
-lifecycle.py    loading, serving, draining, failing; and the slots
+lifecycle.py    loading, serving, draining, failing; slots.py how many requests run
 settings.py     every setting
 drain.py        `voxfleet drain`: what a container runs before it is stopped
 errors.py       every error on the wire

@@ -64,7 +64,7 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with telemetry.running():
-            worker.start()
+            worker.engine.load()
             registrar.start()
             yield
             await registrar.close()

@@ -61,11 +61,11 @@ class WorkerServer(uvicorn.Server):
             return
         while not self.should_exit:
             await asyncio.sleep(_WATCH_SECONDS)
-            if not self._worker.has_lost_its_engine:
+            if not self._worker.engine.is_lost:
                 continue
-            logger.error("the engine is lost", error=self._worker.error)
+            logger.error("the engine is lost", error=self._worker.engine.error)
             await asyncio.sleep(_LOST_ENGINE_SECONDS)
-            if self._worker.has_lost_its_engine:  # a step may have ended after all
+            if self._worker.engine.is_lost:  # a step may have ended after all
                 logger.error("ending, to be started again")
                 self.should_exit = True
 
@@ -141,7 +141,7 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     logger.info("listening", **where, model=settings.model, build=build())
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
-    if worker.is_loading or worker.has_lost_its_engine:
+    if worker.engine.is_loading or worker.engine.is_lost:
         # Native code of a half loaded model, or on a lost device, may not survive the interpreter's shutdown.
         os._exit(status)
     return status

@@ -20,8 +20,9 @@ from engine.errors import EngineError, RequestError
 from engine.loop import OutputStream, PauseChange
 from sockets.outbox import Outbox, UnreadError
 from sockets.silence import Silence
+from worker.engines.held_engine import Serving
 from worker.errors import WorkerError, status_and_detail
-from worker.lifecycle import Serving, Slot, Worker
+from worker.lifecycle import Worker
 from worker.protocol import (
     Accepted,
     ErrorCode,
@@ -36,6 +37,7 @@ from worker.protocol import (
 )
 from worker.requests.gathering import Gathering
 from worker.requests.tracing import RequestTrace
+from worker.slots import Slot
 
 logger = structlog.get_logger(__name__)
 
@@ -254,7 +256,7 @@ class RequestStream:
         """Who received it is at patch `next_index`; for a peer that has not read what is there, none."""
         if not self._outbox.waits:
             request_id, attempt = self._start.request_id, self._start.attempt
-            beat = Frame(FrameKind.HEARTBEAT, request_id, attempt, self._next_index, self._worker.step)
+            beat = Frame(FrameKind.HEARTBEAT, request_id, attempt, self._next_index, self._worker.engine.step)
             self._put(encode_frame(beat))
 
     async def _flush(self) -> None:
