@@ -2,6 +2,7 @@
 
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
 money.py          sums of money
+attributes.py     whether a sum or a measure tells of the noun behind it
 quantities.py     units, percentages
 verses.py         chapter and verse
 calendar.py       dates, times, years

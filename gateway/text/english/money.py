@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.english.attributes import describes
 from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number
 from gateway.text.rules import rule
 
-_SCALE = "thousand|million|billion|trillion"
+_SCALE = "thousand|million|billion|trillion|lakhs?|crores?"
+_SCALED = rf"(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?"
 _AMOUNT = (
-    r"(?:\d{1,3}(?:\.\d{3}){1,4}|\d{1,15}),\d\d(?![\d,])|"
+    r"(?:\d{1,3}(?:\.\d{3}){1,4}|\d{1,15}),\d\d(?!\d|,\d)|"
     rf"\d{{1,2}}(?:,\d\d){{1,6}},\d{{3}}(?!\d)(?:\.\d+)?|{NUMBER}"
 )
 """Of money, with a comma before the cents, or in lakhs, where that is the custom."""
@@ -28,13 +30,29 @@ _COINS = {
     "₽": ("ruble", "rubles", "kopeck", "kopecks"),
     "₺": ("lira", "lira", None, None),
     "₿": ("bitcoin", "bitcoins", None, None),
+    "₫": ("dong", "dong", None, None),
+    "₴": ("hryvnia", "hryvnias", None, None),
+    "₱": ("peso", "pesos", "centavo", "centavos"),
+    "₦": ("naira", "naira", "kobo", "kobo"),
+    "₪": ("shekel", "shekels", None, None),
+    "฿": ("baht", "baht", None, None),
 }
 _REAIS = ("real", "reais", "centavo", "centavos")
 """R$."""
 _CODES = {
-    "USD": "US dollars", "EUR": "euros", "GBP": "pounds", "JPY": "yen", "CNY": "yuan", "RMB": "yuan",
-    "CHF": "Swiss francs", "CAD": "Canadian dollars", "AUD": "Australian dollars", "INR": "rupees",
-    "HKD": "Hong Kong dollars", "SGD": "Singapore dollars", "KRW": "won", "SEK": "Swedish kronor",
+    "USD": ("US dollar", "US dollars"), "EUR": ("euro", "euros"), "GBP": ("pound", "pounds"),
+    "JPY": ("yen", "yen"), "CNY": ("yuan", "yuan"), "RMB": ("yuan", "yuan"),
+    "CHF": ("Swiss franc", "Swiss francs"), "CAD": ("Canadian dollar", "Canadian dollars"),
+    "AUD": ("Australian dollar", "Australian dollars"), "INR": ("rupee", "rupees"),
+    "NZD": ("New Zealand dollar", "New Zealand dollars"), "HKD": ("Hong Kong dollar", "Hong Kong dollars"),
+    "SGD": ("Singapore dollar", "Singapore dollars"), "TWD": ("New Taiwan dollar", "New Taiwan dollars"),
+    "KRW": ("won", "won"), "SEK": ("Swedish krona", "Swedish kronor"),
+    "NOK": ("Norwegian krone", "Norwegian kroner"), "DKK": ("Danish krone", "Danish kroner"),
+    "PLN": ("Polish zloty", "Polish zlotys"), "CZK": ("Czech koruna", "Czech korunas"),
+    "HUF": ("forint", "forints"), "RUB": ("ruble", "rubles"), "UAH": ("hryvnia", "hryvnias"),
+    "MXN": ("Mexican peso", "Mexican pesos"), "BRL": ("Brazilian real", "Brazilian reais"),
+    "ZAR": ("rand", "rand"), "THB": ("baht", "baht"), "AED": ("dirham", "dirhams"),
+    "MYR": ("ringgit", "ringgit"), "IDR": ("rupiah", "rupiah"), "VND": ("dong", "dong"),
 }  # fmt: skip
 _LANDS = {
     "US": "US ", "HK": "Hong Kong ", "C": "Canadian ", "CA": "Canadian ", "A": "Australian ",
@@ -51,7 +69,7 @@ def _money(match: re.Match[str]) -> str | None:
     scale = match["scale"]
     if len(whole) > 15:
         return None
-    if _ARTICLE.search(match.string, max(0, match.start() - 4), match.start()):
+    if _tells_of_noun(match):
         many, coins = one, coins if match["sign"] == "£" else coin
     if scale:
         return f"{sign}{number(amount)} {_SCALES.get(scale.lower(), scale)} {land}{many}"
@@ -65,6 +83,10 @@ def _money(match: re.Match[str]) -> str | None:
     return sign + (f"{units} and {rest}" if int(whole) else rest)
 
 
+def _tells_of_noun(match: re.Match[str]) -> bool:
+    return describes(match.string, match.start(), match.end(), priced=True)
+
+
 def _range(match: re.Match[str]) -> str | None:
     """The sign of "$5-10" stands for both."""
     first, last = (_as_english(match[name]) for name in ("first", "last"))
@@ -72,7 +94,8 @@ def _range(match: re.Match[str]) -> str | None:
         return None
     scale = f" {_SCALES.get(match['scale'].lower(), match['scale'])}" if match["scale"] else ""
     land = _LANDS.get(match["land"] or "", "")
-    return f"{number(first)} to {number(last)}{scale} {land}{_COINS[match['sign']][1]}"
+    coin = _COINS[match["sign"]][0 if _tells_of_noun(match) else 1]
+    return f"{number(first)} to {number(last)}{scale} {land}{coin}"
 
 
 def _as_english(amount: str) -> str:
@@ -82,13 +105,22 @@ def _as_english(amount: str) -> str:
     return re.sub(r"[,\s]", "", amount)
 
 
+def _code_range(match: re.Match[str]) -> str:
+    scale = f"{_SCALES.get(match['scale'].lower(), match['scale'])} " if match["scale"] else ""
+    first, last = (number(_as_english(match[name])) for name in ("first", "last"))
+    return f"{first} to {last} {scale}{_CODES[match['code']][1]}"
+
+
 def _cents(match: re.Match[str]) -> str:
     return f"{number(match[1])} {'cent' if match[1] == '1' else 'cents'}"
 
 
 def _code(match: re.Match[str]) -> str:
-    scale = f"{match['scale']} " if match["scale"] else ""
-    return f"{number(_as_english(match['amount']).removesuffix('.00'))} {scale}{_CODES[match['code']]}"
+    one, many = _CODES[match["code"]]
+    amount, scale = _as_english(match["amount"]).removesuffix(".00"), match["scale"]
+    scale = f"{_SCALES.get(scale.lower(), scale)} " if scale else ""
+    single = (amount == "1" and not scale) or _tells_of_noun(match)
+    return f"{number(amount)} {scale}{one if single else many}"
 
 
 def _rupees(match: re.Match[str]) -> str:
@@ -96,17 +128,15 @@ def _rupees(match: re.Match[str]) -> str:
     return f"{number(_as_english(match['amount']))}{scale} rupees"
 
 
-_ARTICLE = re.compile(r"\b[Aa]n?\s\Z")
-"""Before a sum that something has: "a five dollar bill"."""
+_SIGN = f"[{''.join(_COINS)}]"
+_CODE = rf"(?P<code>{'|'.join(_CODES)})"
+_LAND = r"(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?"
+_FROM_TO = rf"(?P<first>{_AMOUNT})\s?[-–—]\s?(?P<last>{_AMOUNT})(?!\d|[-–—%]|/\d){_SCALED}"
 RULES = (
+    rule(rf"{_LAND}(?P<sign>[$€£]){_FROM_TO}", _range),
+    rule(rf"\b{_CODE}\s?{_FROM_TO}(?!\w)", _code_range),
     rule(
-        rf"(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£])(?P<first>{_AMOUNT})\s?[-–—]\s?(?P<last>{_AMOUNT})"
-        rf"(?!\d|[-–—%]|/\d)(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?",
-        _range,
-    ),
-    rule(
-        rf"{NEGATIVE}(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£¥￥₹₩₽₺₿])\s?"
-        rf"(?P<amount>{_AMOUNT}|\.\d\d?(?!\d))(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?",
+        rf"{NEGATIVE}{_LAND}(?P<sign>{_SIGN})\s?(?P<amount>{_AMOUNT}|\.\d\d?(?!\d)){_SCALED}",
         _money,
     ),
     rule(
@@ -114,12 +144,7 @@ RULES = (
         _money,
     ),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
-    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{_AMOUNT})\b(?:\s(?P<scale>{_SCALE})\b)?", _code),
-    rule(
-        rf"(?<![\w.,])(?P<amount>{_AMOUNT})(?:\s(?P<scale>{_SCALE}))?\s?(?P<code>{'|'.join(_CODES)})\b", _code
-    ),
-    rule(
-        rf"\bRs\.?\s?(?P<amount>{_AMOUNT})(?!\w)(?:\s(?P<scale>{_SCALE}|lakhs?|crores?)\b)?(?!\s?rupee)",
-        _rupees,
-    ),
+    rule(rf"\b{_CODE}\s?(?P<amount>{_AMOUNT})(?![\d]|[.,]\d){_SCALED}(?!\w)", _code),
+    rule(rf"(?<![\w.,])(?P<amount>{_AMOUNT}){_SCALED}\s?{_CODE}\b", _code),
+    rule(rf"\bRs\.?\s?(?P<amount>{_AMOUNT})(?!\w)(?:\s(?P<scale>{_SCALE})\b)?(?!\s?rupee)", _rupees),
 )

@@ -150,7 +150,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
-    rule(r"(?<![\w)+])\+(?=\.?\d)", "plus "),
+    rule(r"(?<![\w)+])\+(?=[$€£]?\.?\d)", "plus "),
     rule(r"(?<=\d)-(?=\d+(?:\.\d+)?\s?=)", " minus "),
     rule(r"(?<=\d)/(?=\d+(?:\.\d+)?\s?=)", " divided by "),
     rule(

@@ -1,0 +1,62 @@
+"""English as people write it in news, mails, recipes and chats: each is read as its reader would say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.text import bare
+from gateway.text import normalise
+
+SUMS_THAT_TELL_OF_A_NOUN = {
+    "I paid the $300 fee.": "I paid the three hundred dollar fee.",
+    "Biden's $1.9 trillion plan": "Biden's one point nine trillion dollar plan",
+    "The $1.2B deal closed.": "The one point two billion dollar deal closed.",
+    "A new $300 monthly fee": "A new three hundred dollar monthly fee",
+    "workers' $15 wage": "workers' fifteen dollar wage",
+    "two $5 bills": "two five dollar bills",
+    "the $5-10 range": "the five to ten dollar range",
+    "the $2.50 fare": "the two dollar and fifty cent fare",
+    'the "$64,000 question"': "the sixty-four thousand dollar question",
+    "the USD 300 fee": "the three hundred US dollar fee",
+    "the £5 note": "the five pound note",
+}
+SUMS_ALONE = {
+    "The $300 was spent.": "The three hundred dollars was spent.",
+    "The $300 I gave": "The three hundred dollars I gave",
+    "his $2 million on it": "his two million dollars on it",
+    "gave her $300 cash": "gave her three hundred dollars cash",
+    "It's $5 extra, that's $20 total.": "It's five dollars extra, that's twenty dollars total.",
+    "my last $20": "my last twenty dollars",
+    "the $40 each paid": "the forty dollars each paid",
+    "the $5 million raised": "the five million dollars raised",
+    "It costs $5 now.": "It costs five dollars now.",
+}
+CURRENCIES = {
+    "RMB 1.5bn, USD5m, 2m EUR": "one point five billion yuan, five million US dollars, two million euros",
+    "RMB 500-800": "five hundred to eight hundred yuan",
+    "1 USD = 7.2 CNY": "one US dollar equals seven point two yuan",
+    "MXN 200, 1,000 BRL, NOK 99": "two hundred Mexican pesos, one thousand Brazilian reais, ninety-nine"
+    " Norwegian kroner",
+    "€1.234,50, then": "one thousand two hundred thirty-four euros and fifty cents, then",
+    "₹5 lakh, ₹2.5 crore": "five lakh rupees, two point five crore rupees",
+    "₱500 or +$5": "five hundred pesos or plus five dollars",
+}
+
+
+def said(written: str) -> str:
+    return bare(normalise(written, "en").text)
+
+
+@pytest.mark.parametrize("written", SUMS_THAT_TELL_OF_A_NOUN)
+def test_a_sum_before_its_noun_is_singular(written: str) -> None:
+    assert said(written) == bare(SUMS_THAT_TELL_OF_A_NOUN[written])
+
+
+@pytest.mark.parametrize("written", SUMS_ALONE)
+def test_a_sum_by_itself_is_plural(written: str) -> None:
+    assert said(written) == bare(SUMS_ALONE[written])
+
+
+@pytest.mark.parametrize("written", CURRENCIES)
+def test_currencies_are_named(written: str) -> None:
+    assert said(written) == bare(CURRENCIES[written])
