@@ -113,9 +113,12 @@ def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
     assert one == other
 
 
-def test_short_sentences_one_after_the_other_are_no_noise() -> None:
-    """One step within the pause between them is far from what is expected, and is heard by nobody."""
+def test_short_sentences_one_after_the_other_are_not_flawed() -> None:
+    """One step within the pause between them is far from what is expected, and is heard by nobody; and of
+    single words the pauses are half of the speech.
+    """
     texts = ("Thanks. See you soon.", "Well. That was fun.", "Hi. How are you?", "Sure. Why not?")
+    texts += ("No. No. No. No.", "Run. Jump. Sit. Lie. Eat.", "Yes? No? Why?", "One. Two. Three. Four. Five.")
     engine = load_engine("bundled", "cpu", max_num_seqs=len(texts))
     try:
         requests = [SpeechRequest(str(seed), text, seed) for seed, text in enumerate(texts, 1)]

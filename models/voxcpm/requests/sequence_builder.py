@@ -19,7 +19,7 @@ from engine.sequence import Sequence
 from models.encodable import check_encodable
 from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
-from models.sentences import ended
+from models.sentences import ended, sentence_ends
 from models.speech import DEFAULT_VOICE, INSTRUCTIONS, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import REQUEST_BOUNDS, Checkpoint
 from models.voxcpm.options import EngineOptions
@@ -160,6 +160,7 @@ class SequenceBuilder:
             request.resume_silence,
             [latents for latents in given if latents is not None],
             cfg_value <= self.info.default_cfg_value and num_steps >= self.info.default_inference_timesteps,
+            len(sentence_ends(as_read(request.text, self._whole_sentences))) - 1,
         )
 
     def _silence_guard(self, request: SpeechRequest) -> SilenceGuard:

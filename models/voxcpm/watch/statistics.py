@@ -20,6 +20,8 @@ MOST_OF_A_STEP = 3.0
 In a pause between sentences a step may be ten times as surprising as others, and nobody hears it; noise is in
 all of them.
 """
+STEPS_A_PAUSE = 5
+"""Fewer than there are from one pause to the next, where each sentence is a word."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ class SpeechStatistics:
         The mean squared difference from what is expected of the first frame of each patch, over the power of
         the latents; 0 where these are all 0.
         """
-        return _share(self.error(latents) / (len(latents) - 1), float(np.square(latents).mean()))
+        return _share(float(self.errors(latents).mean()), float(np.square(latents).mean()))
 
-    def error(self, latents: np.ndarray) -> float:
-        """The squared differences of that, summed over all patches [n, P, D] but the first.
+    def errors(self, latents: np.ndarray) -> np.ndarray:
+        """float [n - 1]: the squared difference of that, of each patch of [n, P, D] but the first.
 
         Of each no more than `MOST_OF_A_STEP` allows.
         """
@@ -87,7 +89,7 @@ class SpeechStatistics:
         wrong = np.concatenate((latents[1:, 0], latents[:-1, -1]), axis=1) @ matrix + offset
         power = np.square(latents).mean(axis=(1, 2))
         most = MOST_OF_A_STEP * (power[1:] + power[:-1]) / 2
-        return float(np.minimum(np.einsum("ij,ij->i", wrong, wrong), most).sum())
+        return np.minimum(np.einsum("ij,ij->i", wrong, wrong), most)
 
     @cached_property
     def _step(self) -> tuple[np.ndarray, np.ndarray]:
@@ -97,11 +99,16 @@ class SpeechStatistics:
 
 
 class RunningSurprise:
-    """That of a speech which grows. What it says of n patches depends on them alone."""
+    """That of a speech which grows. What it says of n patches depends on them alone.
 
-    def __init__(self, statistics: SpeechStatistics) -> None:
-        self._statistics = statistics
-        self._error = self._power = 0.0
+    pauses: within the text. So many of the most surprising steps are left out, with which the words behind a
+    pause begin; one of `STEPS_A_PAUSE` at most.
+    """
+
+    def __init__(self, statistics: SpeechStatistics, pauses: int = 0) -> None:
+        self._statistics, self._pauses = statistics, pauses
+        self._errors: list[float] = []
+        self._power = 0.0
         self._patches = 0
         """Taken into account."""
 
@@ -110,19 +117,21 @@ class RunningSurprise:
         looked at again.
         """
         while len(latents) - self._patches >= look:
-            error, power = self._sums(latents[max(self._patches - 1, 0) : self._patches + look])
-            self._error, self._power = self._error + error, self._power + power
+            errors, power = self._looked_at(latents[max(self._patches - 1, 0) : self._patches + look])
+            self._errors += errors
+            self._power += power
             self._patches += look
         rest = latents[max(self._patches - 1, 0) :]
-        error, power = self._sums(rest) if len(latents) > self._patches else (0.0, 0.0)
-        patches = len(latents)
-        return _share((self._error + error) / (patches - 1), (self._power + power) / patches)
+        errors, power = self._looked_at(rest) if len(latents) > self._patches else ([], 0.0)
+        steps = sorted(self._errors + errors)
+        counted = steps[: len(steps) - min(self._pauses, len(steps) // STEPS_A_PAUSE)]
+        return _share(sum(counted) / len(counted), (self._power + power) / len(latents))
 
-    def _sums(self, latents: Sequence[np.ndarray]) -> tuple[float, float]:
-        """Error and power of some patches, the one before them included unless they are the first."""
+    def _looked_at(self, latents: Sequence[np.ndarray]) -> tuple[list[float], float]:
+        """Errors and power of some patches, the one before them included unless they are the first."""
         group = np.stack(latents)
         new = group[1:] if self._patches else group
-        return self._statistics.error(group), float(np.vdot(new, new)) / new[0].size
+        return self._statistics.errors(group).tolist(), float(np.vdot(new, new)) / new[0].size
 
 
 def _share(error: float, power: float) -> float:

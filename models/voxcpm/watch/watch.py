@@ -1,6 +1,6 @@
 """Watches the speech of one request while it is made, and says what is wrong with it.
 
-    watch = SpeechWatch(statistics, num_text_tokens, patch_seconds)
+    watch = SpeechWatch(statistics, num_text_tokens, patch_seconds, pauses=2)
     watch.see(latents, peak)        # every patch: "", or once what is wrong with the speech so far
     watch.flaw("stop")              # after the last: "", or what is wrong with all of it
 
@@ -37,6 +37,8 @@ STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 SHORTEST, LONGEST = 0.6, 2.0
 """Of the length that the text lets expect."""
 SPARE_PATCHES = 6.0
+PAUSE_SECONDS = 0.6
+"""Of silence after a sentence within the text, which does not make speech too long."""
 MOST_SURPRISE = 1.5
 """How much less a patch may follow from the one before it than in good speech."""
 EXAMPLE_SPARE = 0.4
@@ -56,6 +58,8 @@ class SpeechWatch:
         examples: patches [n, P, D] of whoever speaks. Who was not among the voices that the statistics were
             fitted with moves otherwise: speech may be as surprising as they are, and `EXAMPLE_SPARE` more.
         as_fitted: with guidance and steps for which the statistics hold; else noise is not told.
+        pauses: ends of sentences within the text. Of many short sentences, as in "Stop. Wait. Listen.", the
+            pauses are half of the speech.
     """
 
     def __init__(
@@ -67,13 +71,15 @@ class SpeechWatch:
         silence: tuple[int, int, int] | None = None,
         examples: Sequence[np.ndarray] = (),
         as_fitted: bool = True,
+        pauses: int = 0,
     ) -> None:
-        self._surprise = RunningSurprise(statistics) if statistics and as_fitted else None
+        self._surprise = RunningSurprise(statistics, pauses) if statistics and as_fitted else None
         self._most_surprise = MOST_SURPRISE
         if statistics:
             known = [statistics.surprise(example) for example in examples if len(example) > LEAST_STEPS]
             self._most_surprise = max([MOST_SURPRISE, *(surprise + EXAMPLE_SPARE for surprise in known)])
         self._expected = statistics.expected_patches(num_tokens) if statistics and num_tokens else 0.0
+        self._most_paused = pauses * PAUSE_SECONDS / patch_seconds
         self._stuck_patches = math.ceil(STUCK_SECONDS / patch_seconds)
         self._silent_patches = math.ceil(SILENT_SECONDS / patch_seconds)
         self._silent_share = SILENT_SHARE if num_tokens else ASKED_SILENT_SHARE
@@ -136,7 +142,8 @@ class SpeechWatch:
             return ""
         if patches < SHORTEST * self._expected - SPARE_PATCHES:
             return "short"
-        return "long" if patches > LONGEST * self._expected + SPARE_PATCHES else ""
+        spoken = patches - min(self._silent, self._most_paused)
+        return "long" if spoken > LONGEST * self._expected + SPARE_PATCHES else ""
 
     def _is_noisy(self) -> bool:
         if self._surprise is None or len(self._latents) <= LEAST_STEPS:

@@ -25,8 +25,10 @@ def flaw_of(
     reason: str = "stop",
     tokens: int = TOKENS,
     resumed: int = 0,
+    pauses: int = 0,
 ) -> str:
-    watch = SpeechWatch(statistics, tokens, PATCH_SECONDS, latents[:resumed] if resumed else None)
+    before = latents[:resumed] if resumed else None
+    watch = SpeechWatch(statistics, tokens, PATCH_SECONDS, before, pauses=pauses)
     peaks = [peaks] * len(latents) if isinstance(peaks, float) else peaks
     for patch, peak in list(zip(latents, peaks, strict=True))[resumed:]:
         watch.see(patch, peak)
@@ -69,6 +71,14 @@ def test_a_single_step_that_does_not_follow_is_no_noise(seed: int) -> None:
     assert flaw_of(statistics, jumping(speech), tokens=18) == "noisy"
 
 
+def test_a_step_behind_each_pause_of_the_text_may_not_follow(statistics: SpeechStatistics) -> None:
+    speech, spoilt = good_speech(98, 18), jumping(good_speech(99))
+    speech[3::3, 0] *= -3
+    assert flaw_of(statistics, speech, tokens=18) == "noisy"
+    assert flaw_of(statistics, speech, tokens=18, pauses=3) == ""
+    assert flaw_of(statistics, spoilt, pauses=20) == "noisy"
+
+
 @pytest.mark.parametrize("resumed", [1, 20, 39])
 def test_a_worker_that_goes_on_with_a_clip_judges_all_of_it(
     statistics: SpeechStatistics, resumed: int
@@ -82,6 +92,17 @@ def test_speech_is_as_long_as_its_text_lets_expect(
     statistics: SpeechStatistics, tokens: int, flaw: str
 ) -> None:
     assert flaw_of(statistics, good_speech(7, patches=42), tokens=tokens) == flaw
+
+
+def test_silence_between_the_sentences_of_a_text_is_not_too_long(statistics: SpeechStatistics) -> None:
+    speech = good_speech(7, patches=42)
+    words, breaks = [0.3] * 13, [0.0] * 8
+    spoken, babbled = [0.0, *words, *breaks[1:], *words, *breaks], [0.3] * 42
+    assert flaw_of(statistics, speech, spoken, tokens=16) == "long"
+    assert flaw_of(statistics, speech, spoken, tokens=16, pauses=2) == ""
+    assert flaw_of(statistics, speech, babbled, tokens=16, pauses=2) == "long"
+    lasting = good_speech(7, patches=60)
+    assert flaw_of(statistics, lasting, [*spoken, *[0.0] * 18], tokens=16, pauses=2) == "long"
 
 
 def test_a_length_that_was_asked_for_is_no_flaw(statistics: SpeechStatistics) -> None:
