@@ -16,6 +16,7 @@ from tests.e2e.chats import ANSWER, answer_with, send
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.text_models import telling_model
 
+ARABIC = "صباح الخير!"
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -253,6 +254,15 @@ class TestReading:
             expect(page.locator(".turn[data-state=complete]").last).to_be_visible()
         told = [message["content"] for message in asked.value.post_data_json["messages"]]
         assert told == ["Hello.", ANSWER.partition("</think>")[2].strip(), "Hello."]
+
+    def test_what_is_written_from_right_to_left_is_read_so(self, page: Page, mute: Server) -> None:
+        answer_with(page, f"<think>{ARABIC}</think>{ARABIC}\n\n- {ARABIC}\n\n```\n1\n```\n\nHello.")
+        open_chat(page, mute)
+        send(page, ARABIC)
+        expect(page.locator(".answer-blocks > p")).to_have_text([ARABIC, f"- {ARABIC}", "Hello."])
+        shown = page.locator(".question, .thought-words, .answer-blocks > p")
+        ways = shown.evaluate_all("(all) => all.map((one) => getComputedStyle(one).direction)")
+        assert ways == ["rtl", "rtl", "rtl", "rtl", "ltr"]
 
     def test_markup_is_text(self, page: Page, mute: Server) -> None:
         answer_with(page, f"{MARKUP}\n\n```{MARKUP}\n{MARKUP}\n```")

@@ -11,7 +11,7 @@ import { setLabel, setMessage } from "./words.js";
 export class AnswerBody {
   #thought = null;
   #blocks = h("div", { class: "answer-blocks" });
-  element = h("div", { class: "answer", dir: "auto" }, this.#blocks);
+  element = h("div", { class: "answer" }, this.#blocks);
 
   /** @param {string} text @param {boolean} writing whether more may come */
   show(text, writing) {
@@ -22,7 +22,7 @@ export class AnswerBody {
 
   #showThought(thought, thinking) {
     if (!this.#thought) {
-      const [title, words] = [h("summary", {}), h("p", { class: "thought-words" })];
+      const [title, words] = [h("summary", {}), h("p", { class: "thought-words", dir: "auto" })];
       this.#thought = { title, words };
       this.element.prepend(h("details", { class: "drawer thought" }, title, words));
     }
@@ -40,7 +40,7 @@ export class AnswerBody {
 }
 
 function blockOf(kind, text, language) {
-  if (kind === "text") return h("p", { "data-kind": kind, "data-language": language }, text);
+  if (kind === "text") return h("p", { dir: "auto", "data-kind": kind, "data-language": language }, text);
   const code = h("code", {}, text);
   const head = h("div", { class: "answer-code-head" }, h("span", {}, language), copyButton(() => code.textContent, "chat.copyCode"));
   const body = setLabel(h("pre", { tabindex: 0, role: "group", dir: "ltr" }, code), "chat.code");
