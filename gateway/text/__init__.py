@@ -6,6 +6,7 @@ normaliser.py  `normalise`: which language a sentence is in, and what is done in
 language.py    `told_language`: which of several languages a text is in
 spoken.py      `Spoken`: the result, with the way back to what was written
 lexicon.py     `Lexicon`: words that are said otherwise than they are written
+beginnings.py  which of many words a text begins with
 ssml/          `parse_ssml`: text with pauses and words that are said otherwise
 paragraphs.py  plain text with pauses where blank lines are
 rules.py       what a rule is, and which of two rules has its way

@@ -16,8 +16,10 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import or_
 
+from gateway.text.beginnings import Beginnings
 from gateway.text.printable import JOINERS, is_printable
 from gateway.text.spoken import Edit, Spoken, is_ideogram
 
@@ -79,25 +81,16 @@ class _Table:
             for form in {word, unicodedata.normalize("NFD", word)}:
                 self.spoken[form] = spoken
         self._in_order = sorted(self.spoken)
-        self._keys = sorted(set(map(_in_any_case, self.spoken)))
-        self._shorter: list[int] = []
-        """Of each of them, which is the longest of the others that it begins with; -1: none."""
-        for place, key in enumerate(self._keys):
-            shorter = place - 1
-            while shorter >= 0 and not key.startswith(self._keys[shorter]):
-                shorter = self._shorter[shorter]
-            self._shorter.append(shorter)
-        self.firsts = {key[0] for key in self._keys}
+        small = {word for word in self.spoken if word == word.lower()}
+        self._small = Beginnings(set(map(_in_any_case, small)))
+        self._exact = Beginnings(self.spoken.keys() - small)
+        self.firsts = {_in_any_case(word)[0] for word in self.spoken}
         """The first characters of all words."""
-        self.longest = max(map(len, self._keys), default=0)
+        self.longest = max(map(len, self.spoken), default=0)
 
-    def lengths(self, begins: str) -> Iterator[int]:
-        """Of the words that a text in any case begins with, the longest first."""
-        place = bisect_right(self._keys, begins) - 1  # they are what it begins with, or that begins with them
-        while place >= 0:
-            if begins.startswith(self._keys[place]):
-                yield len(self._keys[place])
-            place = self._shorter[place]
+    def lengths(self, written: str, in_any_case: str) -> int:
+        """Bits: how long the words are that a text begins with."""
+        return self._small.lengths(in_any_case) | self._exact.lengths(written)
 
     def goes_on(self, begun: str) -> bool:
         """Whether a longer entry begins so."""
@@ -184,16 +177,22 @@ class Lexicon:
         ends = cache(partial(_ends_word, plain))
         for at, character in enumerate(key):
             if at >= end and character in firsts and _begins_word(plain, at):
-                edit = self._at(plain, at, key[at : at + longest], ends)
+                within = slice(at, at + longest)
+                edit = self._at(plain, at, self._lengths(plain[within], key[within]), ends)
                 if edit is not None:
                     end = edit.end
                 yield edit
 
-    def _at(self, plain: str, start: int, begins: str, ends: Callable[[int], bool]) -> Edit | None:
-        lengths = {
-            length for table in self.tables for length in table.lengths(begins) if ends(start + length)
-        }
-        for length in sorted(lengths, reverse=True):
+    def _lengths(self, written: str, in_any_case: str) -> int:
+        return reduce(or_, (table.lengths(written, in_any_case) for table in self.tables))
+
+    def _at(self, plain: str, start: int, lengths: int, ends: Callable[[int], bool]) -> Edit | None:
+        """What the longest word says that stands there as a whole; `lengths`: bits of those that may."""
+        while lengths:
+            length = lengths.bit_length() - 1
+            lengths ^= 1 << length
+            if not ends(start + length):
+                continue
             written = plain[start : start + length]
             small = written.lower()
             for table in self.tables:
@@ -239,7 +238,7 @@ def _ends_word(text: str, at: int) -> bool:
     if _is_mark(after) or (_in_word(after) and not _stands_alone(last)):
         return False
     if not _in_word(last):
-        return last != after
+        return _stands_alone(last) or last != after
     if after == _APOSTROPHE and beyond in ("s", "S") and not _in_word(text[at + 2 : at + 3]):
         return True
     number = after == "," and last.isdecimal() and beyond.isdecimal()

@@ -43,6 +43,7 @@ LEXICON = Lexicon.of(check_entries(ENTRIES, 100))
         ("don't and don\u2019t, don'ts", "dohnt and dohnt, don'ts"),
         ("café cafés " + unicodedata.normalize("NFD", "café"), "kaffay cafés kaffay"),
         ("新重庆人用GPT说", "新虫庆人用G P T说"),
+        ("重庆庆典在重庆", "虫庆庆典在虫庆"),
         ("नम नमस्ते", "num नमस्ते"),
         ("من می\u200cروم، روم", "من miravam، Rome"),
         ("क्\u200dष क्\u200dषम", "ksha क्\u200dषम"),
@@ -182,8 +183,10 @@ def test_time_grows_with_the_number_of_words_and_not_with_its_square(what: str) 
 def test_the_words_that_a_text_begins_with_are_found_in_any_case(words: set[str], text: str) -> None:
     keys = {lexicon._in_any_case(word) for word in words}
     begins = lexicon._in_any_case(text)
-    expected = sorted((len(key) for key in keys if begins.startswith(key)), reverse=True)
-    assert list(lexicon._Table(dict.fromkeys(words, "x")).lengths(begins)) == expected
+    expected = {len(key) for key in keys if begins.startswith(key)}
+    written = {len(word) for word in words if text.startswith(word)}
+    lengths = lexicon._Table(dict.fromkeys(words, "x")).lengths(text, begins)
+    assert written <= {length for length in range(7) if lengths >> length & 1} <= expected
 
 
 def test_a_place_is_looked_at_once_however_many_words_might_end_there(
@@ -194,7 +197,7 @@ def test_a_place_is_looked_at_once_however_many_words_might_end_there(
     ends = lexicon._ends_word
     monkeypatch.setattr(lexicon, "_ends_word", lambda text, at: looked_at.append(at) or ends(text, at))
     words = Lexicon.of({"好" * length: "x" for length in range(2, 62)})
-    assert words.ranges("好" * 500) == [(439, 500)]
+    assert words.ranges("好" * 500) == [(start, min(start + 61, 500)) for start in range(0, 500, 61)]
     assert len(looked_at) == len(set(looked_at)) <= 500
 
 
