@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.training.lm import train_lm
+from models.voxcpm.training.lm import encoded
+from models.voxcpm.training.lm.encoded import EncodedSpeech
 from models.voxcpm.training.lm.feeder import BatchFeeder
 from models.voxcpm.training.lm.generation import generate, waveforms
 from models.voxcpm.training.lm.latents import build_corpus, encode_speech, patches_of
@@ -141,21 +142,24 @@ def test_speech_is_waited_for_until_its_time_or_until_there_is_enough(
     trainer: LMTrainer, vae: AudioVAE, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(train_lm, "time", clock)
+    monkeypatch.setattr(encoded, "time", clock)
     torch.save(vae.state_dict(), trainer.work / "vae.pt")
-    trainer.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
-    trainer.store.refresh()
-    recipe, there_are = trainer.recipe, trainer.store.hours
-    trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
-    trainer.load_speech(FAR, clock.now + 3.5)
+    store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
+    store.refresh()
+
+    def speech_of(share: float) -> EncodedSpeech:
+        recipe = dataclasses.replace(trainer.recipe, hours=share * store.hours)
+        speech = EncodedSpeech(recipe, trainer.work, trainer.vae, trainer.tokenizer, trainer.progress)
+        speech.store = store
+        return speech
+
+    speech_of(4).wait_and_encode(FAR, clock.now + 3.5)
     assert clock.slept == [1, 1, 1, 1]
-    trainer.recipe = dataclasses.replace(recipe, hours=there_are)
-    _, corpus = trainer.load_speech(FAR, FAR)
+    _, corpus = speech_of(1).wait_and_encode(FAR, FAR)
     assert len(corpus.voice) == 12
-    trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
-    trainer.store.audio = trainer.store.audio[: trainer.store.filled]
-    assert trainer.store.full
-    trainer.load_speech(FAR, FAR)
+    store.audio = store.audio[: store.filled]
+    assert store.full
+    speech_of(4).wait_and_encode(FAR, FAR)
     assert len(clock.slept) == 4
 
 
@@ -163,18 +167,19 @@ def test_speech_is_encoded_again_when_there_is_much_more_of_it_and_when_it_is_ov
     trainer: LMTrainer, vae: AudioVAE
 ) -> None:
     torch.save(vae.state_dict(), trainer.work / "vae.pt")
-    trainer.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
+    speech = trainer.speech
+    speech.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
     later = time.time() + 3600
-    trainer.load_speech(time.time() + 60, 0.0)
-    everything = trainer.encoded_hours
-    assert not trainer.more_speech(later)
-    trainer.encoded_hours = everything / 2
-    assert not trainer.more_speech(later)
-    trainer.encoded_hours = everything / 5
-    assert trainer.more_speech(later)
-    trainer.encoded_hours = everything / 2
-    assert trainer.more_speech(0.0)
-    assert not trainer.more_speech(0.0)
+    speech.wait_and_encode(time.time() + 60, 0.0)
+    everything = speech.hours
+    assert not speech.has_grown(later)
+    speech.hours = everything / 2
+    assert not speech.has_grown(later)
+    speech.hours = everything / 5
+    assert speech.has_grown(later)
+    speech.hours = everything / 2
+    assert speech.has_grown(0.0)
+    assert not speech.has_grown(0.0)
 
 
 def test_a_gradient_that_is_no_number_changes_nothing() -> None:

@@ -17,27 +17,23 @@ from torch import Tensor
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.checkpoint.warm_start import load_language_model
 from models.voxcpm.training.lm.batches import LatentCorpus
+from models.voxcpm.training.lm.encoded import EncodedSpeech
 from models.voxcpm.training.lm.feeder import BatchFeeder, invented_corpus
 from models.voxcpm.training.lm.flat_attention import ROW_ATTENTIONS
 from models.voxcpm.training.lm.generation import generate
-from models.voxcpm.training.lm.latents import build_corpus, encode_speech
 from models.voxcpm.training.lm.loss import TrainingLoss, initialize
 from models.voxcpm.training.lm.samples import write_samples
 from models.voxcpm.training.recipe import Recipe, recipe_named
-from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.stages.common import (
-    PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
     StageClock,
     compiled,
-    compiled_if_it_works,
     cosine,
     load_checkpoint,
     prepare_device,
     save_checkpoint,
     stage_parser,
-    wait_for,
     warmup,
 )
 from models.voxcpm.training.stages.optimization import guarded_step, set_learning_rate
@@ -49,9 +45,7 @@ from models.voxcpm.vae.audio_vae import AudioVAE
 AVERAGE_EVERY = 10
 AVERAGE_DECAY = 0.99
 WRITE_EVERY_SECONDS = 200.0
-FIRST_HOURS = 5.0  # of speech, with which training begins while the teachers go on
 LOOK_EVERY_SECONDS = 5.0
-ENCODE_AT = 2.0  # times the speech that was encoded before
 INVENTED_PATCHES = 4096
 
 
@@ -68,10 +62,9 @@ class LMTrainer:
     ) -> None:
         self.recipe, self.work, self.device, self.progress, self.init = recipe, work, device, progress, init
         self.config, self.checkpoint = recipe.config, work / "lm_checkpoint.pt"
-        self.store = SpeechStore(work / "speech", device, recipe.hours)
         self.tokenizer = build_tokenizer()
         self.vae = AudioVAE(self.config.audio_vae_config).to(device).eval()
-        self.encode = self.vae.encode
+        self.speech = EncodedSpeech(recipe, work, self.vae, self.tokenizer, progress)
         self.model = VoxCPMModel(self.config).to(device).train()
         self.loss: Callable = TrainingLoss(self.model, recipe.lm)
         matrices = [p for p in self.model.parameters() if p.ndim >= 2]
@@ -81,7 +74,6 @@ class LMTrainer:
             {"params": vectors, "weight_decay": 0.0},
         ]
         self.optimizer = torch.optim.AdamW(groups, recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True)
-        self.encoded_hours, self.all_encoded = 0.0, False
         self.start_anew()
 
     def start_anew(self) -> None:
@@ -107,7 +99,7 @@ class LMTrainer:
         seconds = self._compare_row_attentions(feeder, latents)
         best = min(seconds, key=seconds.get) if seconds else "sdpa"
         self._use_row_attention(best, compile_step=bool(seconds))
-        self._compile_encoder()
+        self.speech.compile()
         for _ in range(3):
             self.train_step(feeder, latents, 0.0)
         feeder.close()
@@ -146,15 +138,6 @@ class LMTrainer:
             flow.item()
         return (time.time() - began) / 8
 
-    def _compile_encoder(self) -> None:
-        def trial(encode: Callable[[Tensor], Tensor]) -> None:
-            with torch.no_grad():
-                for rows, patches in ((24, 20), (40, 12), (7, 33)):
-                    samples = patches * self.config.patch_size * self.config.audio_vae_config.hop_length
-                    encode(torch.randn(rows, 1, samples, device=self.device))
-
-        self.encode = compiled_if_it_works(self.vae.encode, trial, self.device, self.progress, dynamic=True)
-
     def train_step(self, feeder: BatchFeeder, latents: Tensor, done: float) -> tuple[Tensor, Tensor]:
         """One step; `done` 0..1 sets the learning rate. Returns flow and stop loss, still on the device."""
         recipe = self.recipe.lm
@@ -175,44 +158,6 @@ class LMTrainer:
         if self.step % AVERAGE_EVERY == 0:
             self.average.update()
         return flow.detach(), stop.detach()
-
-    def load_speech(self, deadline: float, speech_until: float) -> tuple[Tensor, LatentCorpus]:
-        """Wait for the VAE, and for FIRST_HOURS of speech or until `speech_until`; encode what there is."""
-        wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS, meanwhile=self.store.refresh)
-        first_hours = min(FIRST_HOURS, self.recipe.hours / 2)
-        while time.time() < speech_until and self.store.hours < first_hours and not self.store.full:
-            time.sleep(1)
-            self.store.refresh()
-        self.vae.load_state_dict(load_checkpoint(self.work / "vae.pt", self.device))
-        return self.encode_stored()
-
-    def encode_stored(self) -> tuple[Tensor, LatentCorpus]:
-        """All speech that has been written so far."""
-        self.store.refresh()
-        began = time.time()
-        with torch.no_grad():
-            latents, ordered = encode_speech(self.encode, self.store, self.config)
-        patch_samples = self.config.patch_size * self.config.audio_vae_config.output_hop_length
-        corpus = build_corpus(ordered, patch_samples, self.tokenizer)
-        some = latents[torch.randperm(len(latents), device=latents.device)[:20000]]
-        self.progress.report(
-            "encoded",
-            utterances=len(ordered),
-            hours=self.store.hours,
-            deviation=some.float().std().item(),
-            took=time.time() - began,
-        )
-        self.encoded_hours = self.store.hours
-        return latents, corpus
-
-    def more_speech(self, speech_until: float) -> bool:
-        """True when there is several times what was encoded, and once when the last of it was written."""
-        self.store.refresh()
-        over = time.time() >= speech_until
-        enough = self.encoded_hours * (1.0 if over or self.store.full else ENCODE_AT)
-        wanted = not self.all_encoded and self.store.hours > enough
-        self.all_encoded |= over or self.store.full
-        return wanted
 
     def feeder(self, corpus: LatentCorpus) -> BatchFeeder:
         return BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
@@ -243,7 +188,7 @@ class LMTrainer:
     def run(self, deadline: float, speech_until: float = 0.0) -> None:
         """Warm up, wait for VAE and speech, train until `deadline`, speak samples."""
         self.warm_up()
-        latents, corpus = self.load_speech(deadline, speech_until)
+        latents, corpus = self.speech.wait_and_encode(deadline, speech_until)
         self.resume()
         feeder = self.feeder(corpus)
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
@@ -258,11 +203,11 @@ class LMTrainer:
                 hours = self.patches_seen * self.config.patch_seconds / 3600
                 pace = clock.pace(self.step - first_step)
                 self.progress.report("running", step=self.step, **recent.take(), **pace, hours_seen=hours)
-            if not self.all_encoded and time.time() - looked > LOOK_EVERY_SECONDS:
+            if not self.speech.is_whole and time.time() - looked > LOOK_EVERY_SECONDS:
                 looked = time.time()
-                if self.more_speech(speech_until):
+                if self.speech.has_grown(speech_until):
                     feeder.close()
-                    latents, corpus = self.encode_stored()
+                    latents, corpus = self.speech.encode()
                     feeder = self.feeder(corpus)
             if time.time() - written > WRITE_EVERY_SECONDS:
                 self.write(clock.spent)

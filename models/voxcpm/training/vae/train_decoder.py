@@ -1,10 +1,9 @@
 """Stage 2 of the audio VAE: the encoder stays, the decoder goes on, first alone, then against discriminators.
 
-The latents get some noise, as the language model's output has. The adversarial gradient at the
-decoder's output is scaled to a fixed share of the mel gradient's norm (the balancer of Défossez et
-al. 2022), so that the mel loss keeps falling; what is nearly silent has no part in that norm. Until the
-discriminators have learnt something, the decoder stands still. On several GPUs gradients are averaged over
-ranks. Writes `decoder_plain.pt` (before the adversarial part) and `decoder.pt`, both averages of the weights.
+The latents get some noise, as the language model's output has. The adversarial gradient is balanced against
+the mel gradient (`balance.py`), in whose norm what is nearly silent has no part. Until the discriminators
+have learnt something, the decoder stands still. On several GPUs gradients are averaged over ranks. Writes
+`decoder_plain.pt` (before the adversarial part) and `decoder.pt`, both averages of the weights.
 """
 
 from __future__ import annotations
@@ -46,6 +45,7 @@ from models.voxcpm.training.stages.optimization import (
 )
 from models.voxcpm.training.stages.progress import Progress
 from models.voxcpm.training.stages.ranks import Ranks
+from models.voxcpm.training.vae.balance import Balance
 from models.voxcpm.training.vae.channels_last import compute_as_images
 from models.voxcpm.training.vae.discriminators import (
     Discriminators,
@@ -64,26 +64,7 @@ UNJUDGED_FRAMES = 8
 """Begin of a crop that the discriminators don't see: there the causal decoder knows nothing of what was
 before, and that alone would tell made from real."""
 JUDGE_RATE_STEPS = 100  # over which the discriminators' learning rate rises
-SMOOTHING = 0.05  # weight of the newest gradient norm in the running ones
 CPU_SECONDS_OF_SPEECH, SECONDS_OF_SPEECH = 30.0, 120.0
-
-
-class RunningMean:
-    """Exponential mean of a scalar on the device, changed in place; without bias from its start."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._sum, self._weight = torch.zeros((), device=device), torch.zeros((), device=device)
-
-    def add(self, value: Tensor) -> Tensor:
-        """Take one value in; returns the mean so far, above 0. What is not finite counts as 0."""
-        value = torch.nan_to_num(value, 0.0, 0.0, 0.0)
-        self._sum.lerp_(value, SMOOTHING)
-        self._weight.lerp_(torch.ones_like(self._weight), SMOOTHING)
-        return (self._sum / self._weight).clamp_min(1e-8)
-
-    def forget(self) -> None:
-        self._sum.zero_()
-        self._weight.zero_()
 
 
 class DecoderTrainer:
@@ -106,8 +87,7 @@ class DecoderTrainer:
         parameters = (list(self.vae.decoder.parameters()), list(self.discriminators.parameters()))
         self.decoder_group, self.judge_group = (Group(adamw(p), p) for p in parameters)
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
-        self.norms = RunningMean(device), RunningMean(device)
-        self.adversarial_steps, self.ratio = 0, torch.zeros((), device=device)
+        self.adversarial_steps, self.balance = 0, Balance(device)
         frames = UNJUDGED_FRAMES + self.recipe.crop_frames
         self.unjudged = UNJUDGED_FRAMES * self.vae_config.output_hop_length
         batch = max(1, self.recipe.batch_size // BATCH_SHRINK)
@@ -185,9 +165,7 @@ class DecoderTrainer:
         loss.backward(inputs=self.judge_group.parameters, retain_graph=True)
         wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
         other = torch.autograd.grad(generator_loss(wanted, seen), output)[0]
-        share = self.ratio * self.norms[0].add(loud.norm())
-        share = share / self.norms[1].add(other.norm())
-        made.backward(self.recipe.mel_weight * (gradient + share * other))
+        made.backward(self.recipe.mel_weight * (gradient + self.balance.share(loud, other) * other))
         return {"mel": mel, "judges": loss, "margin": margin(real, seen)}
 
     @property
@@ -207,7 +185,7 @@ class DecoderTrainer:
         self.heard.copy_(self.hearing(self.audio))
         if adversarial:
             self.adversarial_steps += 1
-            self.ratio.fill_(self.adversarial_ratio)
+            self.balance.set_ratio(self.adversarial_ratio)
         losses = self._against() if adversarial else self._alone()
         self.average.update()
         self.step += 1
@@ -229,8 +207,7 @@ class DecoderTrainer:
         self._decode = compiled_if_it_works(self._decode, decode, self.device, progress)
         for kind in (self._alone, self._against):
             kind.capture(progress)
-        for norm in self.norms:
-            norm.forget()
+        self.balance.forget()
         progress.report("warm")
 
     def validate_and_write(self, name: str, validation: Validation) -> dict[str, float]:
