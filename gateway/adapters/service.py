@@ -20,7 +20,7 @@ from gateway.database import Adapter, Database
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
-from gateway.files.disk import not_stored
+from gateway.files.used_files import UsedFiles
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.slots.capacity.worker import Worker
@@ -33,9 +33,6 @@ from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused,
 from worker.protocol import AdapterDescription, ErrorCode, pack_adapter
 
 logger = structlog.get_logger(__name__)
-
-_LEFTOVER_SECONDS = 3600.0
-"""So long after a file was written, its adapter is in the database, or never will be."""
 
 
 class Adapters:
@@ -53,8 +50,7 @@ class Adapters:
         self._pool, self._clients, self._files = pool, clients, files
         self._one_upload = asyncio.Semaphore(1)
         """Of which the weights are in memory."""
-        self._changing = asyncio.Lock()
-        """Between looking whether a file is used and acting on it."""
+        self._used = UsedFiles(files.store, "the adapter", self._registry.uses)
         self._sweeping: asyncio.Task[None] | None = None
 
     # ----------------------------------------------------------------------------------------------- requests
@@ -114,13 +110,8 @@ class Adapters:
                 **consent.columns_of(form.consent_by, form.consent_statement, found.digest, now()),
             )
             asked.mark(row)
-            async with self._changing:
-                await self._save(body, row.digest)
-                try:
-                    return await self._registry.add(row)
-                except ApiError:
-                    await self._delete_unused(row.digest)
-                    raise
+            async with self._used.keeping(body, row.digest):
+                return await self._registry.add(row)
 
     async def change(self, row: Adapter, change: AdapterChange) -> Adapter:
         """What `change` says. Raises ApiError: 404, 409, 503."""
@@ -134,10 +125,7 @@ class Adapters:
 
         Raises ApiError: 404, 503.
         """
-        async with self._changing:
-            unused = await self._registry.remove(id)
-            if unused is not None:
-                await self._delete(unused)
+        await self._used.let_go(self._registry.remove(id))
 
     async def has(self, id: str) -> bool:
         """Whether there is one of that id. Raises ApiError 503."""
@@ -180,37 +168,9 @@ class Adapters:
             raise ApiError(422, "missing_field", message, param="model")
         return sorted(found, key=lambda worker: len(worker.leases))
 
-    # ------------------------------------------------------------------------------------------------- files
-
-    async def _save(self, body: bytes, digest: str) -> None:
-        try:
-            await self._files.store.save(body, digest)
-        except OSError as error:
-            logger.error("an adapter cannot be stored", error=type(error).__name__)
-            raise not_stored(error, "the adapter") from error
-
-    async def _delete_unused(self, digest: str) -> None:
-        if not await self._registry.uses(digest):
-            await self._delete(digest)
-
-    async def _delete(self, digest: str) -> None:
-        """The row is gone, so a file that stays behind is an untidiness and no failure."""
-        try:
-            await self._files.store.delete(digest)
-        except OSError as error:
-            logger.error("the file of an adapter cannot be deleted", error=type(error).__name__)
-
     def start(self) -> None:
         """Look for files that a killed gateway left behind."""
-        self._sweeping = asyncio.create_task(self._remove_leftovers())
-
-    async def _remove_leftovers(self) -> None:
-        try:
-            for digest in await asyncio.to_thread(self._files.store.leftovers, _LEFTOVER_SECONDS):
-                async with self._changing:
-                    await self._delete_unused(digest)
-        except (ApiError, OSError) as error:
-            logger.warning("adapters that nobody uses were not looked for", error=type(error).__name__)
+        self._sweeping = asyncio.create_task(self._used.remove_leftovers())
 
     async def close(self) -> None:
         """End what is done in the background."""

@@ -2,6 +2,7 @@
 
 whole_files.py    files that are written whole or not at all
 content_files.py  audio of voices, and adapters, by the hash of their content
+used_files.py     those that rows of the database use
 folder_lock.py    one process works in a folder
 disk.py           a floor of free disk
 kept_secrets.py   secrets made at the first start

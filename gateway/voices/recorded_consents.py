@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import structlog
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, VoiceConsent
@@ -22,12 +21,10 @@ from gateway.database.repeats import Asked
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
-from gateway.files.disk import not_stored
+from gateway.files.used_files import UsedFiles
 from gateway.finishing import to_its_end
 from gateway.voices import consent
 from gateway.voices.fields import ConsentForm
-
-logger = structlog.get_logger(__name__)
 
 _LOCK = 0x766F7B  # any number that nobody else locks
 _ID = re.compile(r"cons_[0-9a-f]{16}")
@@ -37,7 +34,7 @@ class RecordedConsents:
     """Rows and their files. Methods raise ApiError 503 when the database cannot be used."""
 
     def __init__(self, database: Database, directory: Path, max_per_owner: int) -> None:
-        self.store = ContentFiles(directory, ".wav")
+        self._files = UsedFiles(ContentFiles(directory, ".wav"), "the recording", self._uses)
         self._database = database
         self._max_per_owner = max_per_owner
 
@@ -53,16 +50,8 @@ class RecordedConsents:
             audio_sha256=audio_sha256,
         )
         asked.mark(row)
-        try:
-            await self.store.save(audio, audio_sha256)
-        except OSError as error:
-            logger.error("a consent cannot be stored", error=type(error).__name__)
-            raise not_stored(error, "the recording") from error
-        try:
+        async with self._files.keeping(audio, audio_sha256):
             await to_its_end(self._add(row))
-        except ApiError:
-            await self._delete_unused(audio_sha256)
-            raise
         return row
 
     async def _add(self, row: VoiceConsent) -> None:
@@ -105,23 +94,25 @@ class RecordedConsents:
     async def remove(self, id: str, owner: str) -> None:
         """Delete a recording. Voices keep the record of the consent, with its hash. Raises ApiError 404."""
         row = await self.get(id, owner)
-        await to_its_end(self._remove(row))
+        await to_its_end(self._files.let_go(self._remove(row)))
 
-    async def _remove(self, row: VoiceConsent) -> None:
+    async def _remove(self, row: VoiceConsent) -> str | None:
         async with self._rows(erasing=True) as rows:
             await lock(rows, _LOCK)
             await rows.delete(await rows.get_one(VoiceConsent, row.id))
-        await self._delete_unused(row.audio_sha256)
+            await rows.flush()
+            return None if await rows.scalar(_count_of(row.audio_sha256)) else row.audio_sha256
 
-    async def _delete_unused(self, audio_sha256: str) -> None:
-        same_audio = select(func.count()).where(VoiceConsent.audio_sha256 == audio_sha256)
+    async def _uses(self, audio_sha256: str) -> bool:
         async with self._rows() as rows:
-            used = await rows.scalar(same_audio)
-        if not used:
-            await self.store.delete(audio_sha256)
+            return bool(await rows.scalar(_count_of(audio_sha256)))
 
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
         return answered(self._database, "consents", "voices_unavailable", erasing=erasing)
+
+
+def _count_of(audio_sha256: str) -> Select[tuple[int]]:
+    return select(func.count()).where(VoiceConsent.audio_sha256 == audio_sha256)
 
 
 def statement(row: VoiceConsent) -> str:

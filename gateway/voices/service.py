@@ -15,7 +15,8 @@ from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
-from gateway.files.disk import Disk, not_stored
+from gateway.files.disk import Disk
+from gateway.files.used_files import UsedFiles
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.text.printable import is_printable, seen
@@ -35,9 +36,6 @@ from gateway.voices.uploads import Uploads
 from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 
 logger = structlog.get_logger(__name__)
-
-_LEFTOVER_SECONDS = 3600.0
-"""So long after a file was written, its voice is in the database, or never will be."""
 
 
 class Voices:
@@ -64,8 +62,7 @@ class Voices:
         self._absent = AbsentNames()
         self._aliases = {name.casefold(): voice for name, voice in settings.voice_aliases.items()}
         self._clients = clients
-        self._files = asyncio.Lock()
-        """Between looking whether a file is used and acting on it."""
+        self._files = UsedFiles(self.store, "the audio", self._registry.uses, self._latents.forget)
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ----------------------------------------------------------------------------------------------- requests
@@ -122,16 +119,9 @@ class Voices:
         voice, audio, checks = await self._read(file, form, owner)
         voice.id = id
         asked.mark(voice)
-        audio_sha256 = voice.audio_sha256
-        async with self._files:
-            await self._save(audio, audio_sha256)
-            try:
-                voice = await self._registry.add(voice)
-                self._absent.clear()
-            except ApiError:
-                if not await self._registry.uses(audio_sha256):
-                    await self._delete_audio(audio_sha256)
-                raise
+        async with self._files.keeping(audio, voice.audio_sha256):
+            voice = await self._registry.add(voice)
+            self._absent.clear()
         self._prepare(voice)
         return voice, checks
 
@@ -196,11 +186,12 @@ class Voices:
 
     async def remove(self, id: str) -> None:
         """Delete a voice, and its audio when no other voice uses it. Raises ApiError: 404, 503."""
-        async with self._files:
-            unused = await self._registry.remove(id)
-            self.samples.forget(id)
-            if unused is not None:
-                await self._delete_audio(unused)
+        await self._files.let_go(self._remove(id))
+
+    async def _remove(self, id: str) -> str | None:
+        unused = await self._registry.remove(id)
+        self.samples.forget(id)
+        return unused
 
     async def has(self, id: str) -> bool:
         """Whether there is one of that id. Raises ApiError 503."""
@@ -224,21 +215,6 @@ class Voices:
         if built_in_name(self._pool, seen(name)) is not None:
             raise name_taken(name)
 
-    async def _save(self, audio: bytes, audio_sha256: str) -> None:
-        try:
-            await self.store.save(audio, audio_sha256)
-        except OSError as error:
-            logger.error("a voice cannot be stored", error=type(error).__name__)
-            raise not_stored(error, "the audio") from error
-
-    async def _delete_audio(self, audio_sha256: str) -> None:
-        """The row is gone, so a file that stays behind is an untidiness and no failure."""
-        try:
-            await self.store.delete(audio_sha256)
-            await self._latents.forget(audio_sha256)
-        except OSError as error:
-            logger.error("the audio of a voice cannot be deleted", error=type(error).__name__)
-
     # -------------------------------------------------------------------------------------- in the background
 
     def _prepare(self, voice: Voice) -> None:
@@ -249,16 +225,7 @@ class Voices:
     def start(self) -> None:
         """Say what does not protect uploads here, and look for audio that a killed gateway left behind."""
         warn_if_unconfined()
-        self._spawn(self._remove_leftovers())
-
-    async def _remove_leftovers(self) -> None:
-        try:
-            for audio_sha256 in await asyncio.to_thread(self.store.leftovers, _LEFTOVER_SECONDS):
-                async with self._files:
-                    if not await self._registry.uses(audio_sha256):
-                        await self._delete_audio(audio_sha256)
-        except (ApiError, OSError) as error:
-            logger.warning("audio that nobody uses was not looked for", error=type(error).__name__)
+        self._spawn(self._files.remove_leftovers())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

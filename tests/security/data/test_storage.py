@@ -142,7 +142,8 @@ async def test_a_recording_ends_before_it_takes_the_last_of_the_disk(tmp_path: P
 async def test_nor_does_a_voice(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path, min_free_disk_gb=MORE_THAN_THERE_IS) as gateway:
         with pytest.raises(ApiError) as refused:
-            await gateway.voices._save(b"audio", "a" * 64)
+            async with gateway.voices._files.keeping(b"audio", "a" * 64):
+                pytest.fail("it was stored")
         assert (refused.value.status_code, refused.value.code) == (507, "disk_full")
         with pytest.raises(OSError, match="min_free_disk_gb"):
             await asyncio.to_thread(gateway.voices.store.write, tmp_path / "latents", b"latents")
