@@ -12,9 +12,15 @@ _ENDINGS = (
 )
 _FILES = (
     "py|js|ts|tsx|jsx|json|txt|md|csv|tsv|html|css|yml|yaml|toml|sh|cpp|java|rs|go|rb|pdf|docx?|xlsx?|pptx?|"
-    "png|jpe?g|gif|svg|mp3|mp4|wav|zip|gz|exe|log|sql|ini|cfg|conf|xml"
+    "png|jpe?g|gif|svg|mp3|mp4|mov|wav|zip|gz|exe|log|sql|ini|cfg|conf|xml"
 )
+_CAPITAL_FILES = "JPE?G|PNG|GIF|PDF|DOCX?|XLSX?|PPTX?|CSV|TXT|MP3|MP4|MOV|WAV|ZIP"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+"
+_WINDOWS = (
+    r"(?:[A-Za-z]:|%[A-Za-z]{1,20}%|\\\\[\w.-]{1,60})\\"
+    r"(?:[\w.$%~()+@&-](?:[\w.$%~()+@& -]{0,60}[\w.$%~()+@&-])?\\){0,12}(?:[\w.$%~()+@&-]{0,60}[\w)])?"
+)
+"""A path of Windows, in whose folders there may be spaces."""
 _TAIL = r"(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~/?#@!$&'()*+,;=%:]*[A-Za-z0-9/=])?"
 
 
@@ -22,7 +28,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
     """`signs`: how each sign is called. `number`: how digits are."""
 
     def say(text: str) -> str:
-        pieces = re.findall(r"\d+|[A-Za-z]+|.", text)
+        pieces = re.findall(r"\d+|[A-Za-z]+|[\u3400-\u9fff]+|.", text)
         return " ".join(
             number(piece) if piece.isdigit() else signs.get(piece, piece) for piece in pieces if piece.strip()
         )
@@ -34,7 +40,8 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         return say(match["say"])
 
     edge = r"(?<![A-Za-z0-9_@./-])"
-    folders = r"(?:[A-Za-z0-9_-]{1,64}/){0,9}"
+    folders = r"(?:[A-Za-z0-9_-]{1,64}[/\\]){0,9}"
+    name = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]{1,20}){0,3}"
     return (
         rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@{_HOST}[A-Za-z]{{2,}})", say_all),
         rule(
@@ -43,7 +50,11 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
         rule(rf"{edge}(?P<say>localhost:\d{{1,5}}(?:/[A-Za-z0-9._~/-]*[A-Za-z0-9])?)(?!\w)", say_url),
         rule(rf"{edge}(?P<say>www\.{_HOST}[A-Za-z]{{2,}}{_TAIL})", say_url, re.I),
         rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
-        rule(rf"{edge}(?P<say>{folders}[A-Za-z0-9_-]+\.(?:{_FILES})(?::\d{{1,6}})?)(?![A-Za-z0-9])", say_all),
+        rule(rf"(?<![A-Za-z0-9_%\\])(?P<say>{_WINDOWS})", say_all),
+        rule(
+            rf"{edge}(?P<say>{folders}{name}\.(?:{_FILES}|{_CAPITAL_FILES})(?::\d{{1,6}})?)(?![A-Za-z0-9])",
+            say_all,
+        ),
         rule(
             r"(?<![\w/.:<¢%°€£])(?<!\$(?=/))(?P<say>[~.]{0,2}/[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
             r"(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",

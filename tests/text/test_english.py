@@ -41,6 +41,23 @@ CURRENCIES = {
     "₹5 lakh, ₹2.5 crore": "five lakh rupees, two point five crore rupees",
     "₱500 or +$5": "five hundred pesos or plus five dollars",
 }
+NAMES_OF_FILES = {
+    "in C:\\Users\\me\\notes.txt now": "in C colon backslash Users backslash me backslash notes dot txt now",
+    "C:\\Program Files\\App\\a.exe": "C colon backslash Program Files backslash App backslash a dot exe",
+    "from C:\\a to D:\\b.": "from C colon backslash a to D colon backslash b.",
+    r"\\server\share": "backslash backslash server backslash share",
+    "%APPDATA%\\x": "percent APPDATA percent backslash x",
+    "src\\main.py": "src backslash main dot py",
+    "data.tar.gz, IMG_2034.JPG": "data dot tar dot gz, IMG underscore two zero three four dot JPG",
+}
+NUMBERS_OF_PAGES = {
+    "See pp. xii–xv.": "See pages twelve to fifteen.",
+    "pages i–x and p. iv": "pages one to ten and page four",
+    "the page i made": "the page i made",
+    "vol. IV": "volume four",
+    "Just a sec. I think so.": "Just a sec. I think so.",
+    "24/7/365 support": "twenty-four seven, three sixty-five support",
+}
 
 
 def said(written: str) -> str:
@@ -60,3 +77,13 @@ def test_a_sum_by_itself_is_plural(written: str) -> None:
 @pytest.mark.parametrize("written", CURRENCIES)
 def test_currencies_are_named(written: str) -> None:
     assert said(written) == bare(CURRENCIES[written])
+
+
+@pytest.mark.parametrize("written", NAMES_OF_FILES)
+def test_files_are_named_sign_by_sign(written: str) -> None:
+    assert said(written) == bare(NAMES_OF_FILES[written])
+
+
+@pytest.mark.parametrize("written", NUMBERS_OF_PAGES)
+def test_pages_of_a_foreword_are_counted(written: str) -> None:
+    assert said(written) == bare(NUMBERS_OF_PAGES[written])

@@ -34,7 +34,7 @@ __all__ = ["RULES", "SPELT", "letters"]
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals", "&": "and",
     ":": "colon", "@": "at", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", ",": "comma",
-    "*": "star",
+    "*": "star", "\\": "backslash",
     "(": "", ")": "", "!": "", "'": "", "$": "dollar", ";": "",
 }  # fmt: skip
 

@@ -137,6 +137,15 @@ def _number(match: re.Match[str]) -> str | None:
     return None if value is None else cardinal(value)
 
 
+def _pages(match: re.Match[str]) -> str | None:
+    """Of a foreword, "xii–xv"; "the page i made" has none."""
+    numerals = re.split(r"\s?[-–—]\s?", match["say"].upper())
+    values = [None if numeral in _LETTERS_ALONE else roman(numeral) for numeral in numerals]
+    if None in values or (numerals == ["I"] and match[0][-3] == "e"):
+        return None
+    return " to ".join(map(cardinal, values))
+
+
 def _ruler(match: re.Match[str]) -> str | None:
     value = roman(match["say"])
     return None if value is None else f"the {ordinal(value)}"
@@ -156,6 +165,7 @@ def _any(words: object) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
+_PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
@@ -202,6 +212,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![§¶])([§¶])\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]} "),
     rule(r"\b(?P<say>(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.)(?=\s[IVXLC]+\b)", _before_number),
     rule(r"\b(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.\s(?P<say>[IVXLC]+)\b", _number),
+    rule(r"\b(?P<say>(?:vol|ch|chap|pt|art|sec|fig)\.)(?=\s(?:[IVXLC]{2,}|[VX])\b)", _before_number),
+    rule(r"\b(?:vol|ch|chap|pt|art|sec|fig)\.\s(?P<say>[IVXLC]{2,}|[VX])\b", _number),
+    rule(rf"\b(?P<say>[Pp]{{1,2}}\.)(?=\s{_PAGES})", _before_number),
+    rule(rf"\b(?:[Pp]{{1,2}}\.|[Pp]ages?)\s(?P<say>{_PAGES})", _pages),
 )
 
 

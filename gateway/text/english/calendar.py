@@ -248,6 +248,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
     rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
+    rule(r"(?<![\w/])24/7/365(?![\w/])", "twenty-four seven, three sixty-five"),
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
     rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),
     rule(r"(?<![\w.,/-])50[-–]50(?![\w/%-]|[.,]\d)", "fifty fifty"),
