@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,35 @@ async def test_nor_does_it_open_a_socket(path: str, origin: str, tmp_path: Path)
         await app(scope, receive, send)
         assert "websocket.accept" not in [message["type"] for message in sent]
         assert sent[0].get("status", 403) == 403
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
+)
+async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | None, tmp_path: Path) -> None:
+    """A browser asks before it sends JSON, and sends these at once: they are no JSON, whatever is in them."""
+    orders = {
+        "/tts": {"text": "a"},
+        "/tts/links": {"text": "a"},
+        "/tts/bytes": {"transcript": "a"},
+        "/v1/speak": {"text": "a"},
+        "/v1/audio/speech": {"input": "a"},
+        "/v1/text-to-speech/default": {"text": "a"},
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}]},
+        "/v1/completions": {"prompt": "a"},
+    }
+    headers = {"Content-Type": kind} if kind else {}
+    async with running_app(tmp_path) as (_, opened), opened(Origin=EVIL[0]) as http:
+        for path, order in orders.items():
+            answer = await http.post(path, content=json.dumps(order), headers=headers)
+            assert answer.status_code in (400, 422), path
+            assert "application/json" in answer.text, path
+
+
+def test_no_version_of_fastapi_is_asked_for_that_takes_it_for_json() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
+    (asked,) = (line for line in project["project"]["dependencies"] if line.startswith("fastapi>="))
+    assert tuple(map(int, asked.partition(">=")[2].split("."))) >= (0, 132)
 
 
 def test_an_origin_is_compared_whole() -> None:
