@@ -40,6 +40,7 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
     """HTTP/1.1 whose heads have an end."""
 
     _url_bytes = 0
+    _in_head = False
     _head_bytes = 0
     """Since the last of a head, of a body or of a message was received."""
 
@@ -65,7 +66,12 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
 
     def on_message_begin(self) -> None:
         self._url_bytes = 0
+        self._in_head = True
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # a line behind the body says nothing of the request (RFC 9110, section 6.5.1)
+            super().on_header(name, value)
 
     def on_url(self, url: bytes) -> None:
         self._url_bytes += len(url)
@@ -76,6 +82,7 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
 
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
+        self._in_head = False
         refusal = self._refusal_of_head()
         if refusal is None:
             super().on_headers_complete()

@@ -63,6 +63,19 @@ async def test_what_is_one_is_answered(lonely: GatewayProcess) -> None:
             assert status_of(await exchange(lonely.port, b"GET " + path + b" " + line + CLOSE)) == 200
 
 
+async def test_what_stands_behind_a_body_says_nothing_of_who_asks(lonely: GatewayProcess) -> None:
+    """A proxy in front may pass it on as it came, beside what it says itself of the client."""
+    token = lonely.admin["X-Admin-Token"].encode()
+    head = b"GET /api/workers HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    shown = b"X-Admin-Token: " + token + b"\r\n"
+    for offer in (b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"):
+        chunked = head + offer + b"Transfer-Encoding: chunked\r\n"
+        for lines, trailer, status in ((shown, b"", 200), (b"", shown, 401)):
+            body = b"1\r\na\r\n0\r\n" + trailer + b"\r\n"
+            response = await exchange(lonely.port, chunked + lines + b"\r\n" + body)
+            assert status_of(response) == status
+
+
 @pytest.mark.parametrize("path", ["/health", "/", "/metrics", "/api/config", "/api/sessions", "/static/a.js"])
 async def test_a_name_that_anybody_could_own_reaches_nothing(lonely: GatewayProcess, path: str) -> None:
     head = f"GET {path} HTTP/1.1\r\nHost: rebound.example:8006\r\n".encode()
