@@ -141,7 +141,7 @@ class EngineLoop:
         stream = OutputStream(request.request_id, self._hand_over)
         with self._changed:
             if self._closing or self.error is not None:
-                raise self._end_error()
+                raise self.end_error()
             if stream.request_id in self._streams:
                 raise RequestError(
                     f"request {stream.request_id!r} is being served", "request_id", "duplicate"
@@ -234,12 +234,13 @@ class EngineLoop:
         return stream.end(error)
 
     def _end_all(self) -> None:
-        error = self._end_error()
+        error = self.end_error()
         with self._changed:
             streams = list(self._streams.values())
         wake(reader for stream in streams for reader in self._end(stream, error))
 
-    def _end_error(self) -> EngineError:
+    def end_error(self) -> EngineError:
+        """What a request is told once it does not serve any more."""
         if self.error is None:
             return EngineError(CLOSED)
         return EngineError(f"the engine loop died: {type(self.error).__name__}: {self.error}")

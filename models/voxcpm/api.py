@@ -31,6 +31,7 @@ from models.voxcpm.checkpoint import Progress
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
 from models.voxcpm.pool.loading import load_pool
+from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.pool.pool import DevicePool
 from models.voxcpm.speech_stream import SpeechStream
 from models.voxcpm.vae.audio_encoding import LatentMemory, read_audio
@@ -79,6 +80,14 @@ class VoxCPM:
     @property
     def info(self) -> ModelInfo:
         return self._engine.info
+
+    @property
+    def devices(self) -> list[DeviceState]:
+        """How the device is, or each of them: which one serves, and why another one does not."""
+        if isinstance(self._engine, DevicePool):
+            return self._engine.devices
+        problem = "" if self._loop.alive else str(self._loop.end_error())
+        return [DeviceState(self._engine.device, "lost" if problem else "serving", problem)]
 
     @property
     def sample_rate(self) -> int:

@@ -13,7 +13,6 @@ import torch
 
 from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.shared.adapter_work import random_layers
-from engine.errors import DeviceLostError
 from models.lora.adapter import Adapter
 from models.lora.files import write_adapter
 from models.voxcpm import VoxCPM
@@ -57,7 +56,7 @@ def alone(tiny: Path, adapter: Path) -> Iterator[list[np.ndarray]]:
         yield [one.synthesize(lora=lora, **CLIP) for lora in (None, "anna")]
 
 
-def test_two_gpus_say_what_one_says_until_one_is_killed(
+def test_two_gpus_say_what_one_says_also_where_one_is_killed(
     tiny: Path, adapter: Path, alone: list[np.ndarray]
 ) -> None:
     assert not np.array_equal(*alone)
@@ -65,12 +64,11 @@ def test_two_gpus_say_what_one_says_until_one_is_killed(
         pool.load_lora(adapter, "anna")
         for lora, expected in zip((None, "anna"), alone, strict=True):
             both = [pool.generate(lora=lora, **CLIP) for _ in DEVICES]
-            assert [device.load[0] for device in pool._engine._devices] == [1, 1]
+            assert [member.process.load[0] for member in pool._engine._devices] == [1, 1]
             for stream in both:
                 assert np.array_equal(np.concatenate(list(stream)), expected)
-        stays, goes = (pool.generate("hello", seed=1, min_seconds=60.0, max_seconds=60.0) for _ in DEVICES)
-        os.kill(pool._engine._devices[1]._process.pid, signal.SIGKILL)
-        with pytest.raises(DeviceLostError, match=DEVICES[1]):
-            list(goes)
-        stays.cancel()
+        stays, goes = (pool.generate("hello", seed=1, min_seconds=4.0, max_seconds=4.0) for _ in DEVICES)
+        os.kill(pool._engine._devices[1].process._process.pid, signal.SIGKILL)
+        lengths = [sum(map(len, stream)) for stream in (stays, goes)]
+        assert lengths[0] == lengths[1] >= 4 * pool.sample_rate
         assert np.array_equal(pool.synthesize(**CLIP), alone[0])

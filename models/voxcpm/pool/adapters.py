@@ -1,4 +1,4 @@
-"""The adapters of all devices: a change is made on all of them or on none."""
+"""The adapters of all devices: a change is made on all of them or on none, and who comes later gets them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
-from engine.errors import DeviceLostError
+from engine.errors import DeviceLostError, EngineError
 from models.lora.pool import AdapterInfo
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.wire import Record
@@ -24,11 +24,14 @@ class PooledAdapters:
         self._devices = devices
         self._changing = threading.Lock()
         self._listed: dict[str, AdapterInfo] = {}
+        self._directories: dict[str, str] = {}
 
     def load(self, name: str, directory: Path) -> AdapterInfo:
         """Raises as `VoxCPMEngine.load_adapter` does."""
         with self._changing:
-            self._change("load", name=name, directory=str(directory.absolute()))
+            found = str(directory.absolute())
+            self._change("load", name=name, directory=found)
+            self._directories[name] = found
             return self._listed[name]
 
     def remove(self, name: str) -> bool:
@@ -54,6 +57,23 @@ class PooledAdapters:
         """Whether there is one of that name, and it is enabled."""
         return name in self._listed and self._listed[name].enabled
 
+    def digest(self, name: str | None) -> str | None:
+        """Of the one that a request of this name speaks with now; None where there is none."""
+        return self._listed[name].digest if name is not None and self.usable(name) else None
+
+    def join(self, device: DeviceProcess, serve: Callable[[], object]) -> None:
+        """Give one that has loaded the adapters of the others, then let it `serve`, before the next change.
+
+        Raises what loading one raises, EngineError where its files hold another one by now.
+        """
+        with self._changing:
+            for name, info in self._listed.items():
+                _changed(device, "load", name=name, directory=self._directories[name])
+                listed = _changed(device, "enable", enabled=info.enabled, name=name)
+                if AdapterInfo(**listed[-1]) != info:
+                    raise EngineError(f"{self._directories[name]} holds another adapter than {name!r} by now")
+            serve()
+
     def _change(self, change: str, **fields: Any) -> None:
         """On all devices. What is raised on one undoes it on the others; one that is lost is none."""
         devices = self._devices()
@@ -65,6 +85,13 @@ class PooledAdapters:
         finally:
             wait([device.call("settle", undo=not done) for device in devices])
         self._listed = {info["name"]: AdapterInfo(**info) for info in listed}
+
+
+def _changed(device: DeviceProcess, change: str, **fields: Any) -> list[dict[str, Any]]:
+    """What one device has after a change that stays."""
+    listed = device.call("change", change=change, **fields).result()["listed"]
+    device.call("settle", undo=False).result()
+    return listed
 
 
 def _first_result(calls: list[Future[Record]]) -> Record:

@@ -11,16 +11,18 @@ import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
 from engine.errors import DeviceLostError, EngineError, RequestError
 from engine.loop import CLOSED
-from engine.output_stream import Command, OutputStream, Reader, wake_or_cancel
+from engine.output_stream import Reader, wake_or_cancel
 from engine.parallel.channel import MOST_BYTES, ChannelClosedError, Message, Number
 from engine.parallel.process import how_it_ended, start_process
 from models.speech import SpeechOutput
+from models.voxcpm.pool.request import PooledRequest
 from models.voxcpm.pool.wire import Kind, Record, error_of, pack, unpack
 
 logger = logging.getLogger(__name__)
@@ -28,17 +30,21 @@ logger = logging.getLogger(__name__)
 END_SECONDS = 2.0
 """For a process to leave by itself."""
 OnProgress = Callable[["DeviceProcess", str, float], None]
+OnLost = Callable[[list[PooledRequest], EngineError], object]
+"""Called with the requests that it had, and why it is lost."""
 
 
 class DeviceProcess:
-    """See the module. Once its process has ended, `lost` says why, and all that it had to do has failed."""
+    """See the module. Once its process has ended it is `lost`, and all calls have failed; its requests are
+    handed to who wanted to know, see `when_lost`."""
 
     def __init__(self, device: str, alike: str, on_progress: OnProgress) -> None:
         """Starts the process. alike: what tells it from another one on this device. Raises OSError."""
         self.device, self.name, self.lost = device, device + alike, False
         self._on_progress = on_progress
         self._lock = threading.RLock()
-        self._streams: dict[str, OutputStream] = {}
+        self._requests: dict[str, PooledRequest] = {}
+        self._on_lost: OnLost | None = None
         self._calls: dict[int, Future[Record]] = {}
         self._numbers = count()
         self._outgoing: SimpleQueue[tuple[int, bytes, bytes] | None] = SimpleQueue()
@@ -54,7 +60,15 @@ class DeviceProcess:
     @property
     def load(self) -> tuple[int, int]:
         """Requests that run, and what else it was asked for."""
-        return len(self._streams), len(self._calls)
+        return len(self._requests), len(self._calls)
+
+    def when_lost(self, lost: OnLost) -> None:
+        """Have `lost` called once the process has ended, from any thread; at once where it has."""
+        with self._lock:
+            self._on_lost = lost
+            is_lost = self.lost
+        if is_lost:
+            lost([], self.error())
 
     def call(self, what: str, **fields: Any) -> Future[Record]:
         """Ask for something; the future has the result, or what was raised there. See `serving.py`."""
@@ -71,20 +85,23 @@ class DeviceProcess:
                 self._outgoing.put((Kind.CALL, *parts))
         return future
 
-    def open(self, request_id: str) -> OutputStream:
-        """Of a request that is submitted next: it counts from now on."""
-        stream = OutputStream(request_id, self._obey)
+    def submit(self, request: PooledRequest) -> None:
+        """Let it speak; the request hears of all that comes of it. Raises DeviceLostError."""
         with self._lock:
             if self.lost:
                 raise self.error()
-            self._streams[request_id] = stream
-        return stream
+            self._requests[request.request_id] = request
+        try:
+            call = self.call("submit", **request.fields())
+        except BaseException:
+            self._forget(request)
+            raise
+        call.add_done_callback(partial(self._answered, request))
 
-    def drop(self, stream: OutputStream) -> None:
-        """Of a request that was refused, or that nobody will read."""
-        stream.cancel()
-        with self._lock:
-            self._streams.pop(stream.request_id, None)
+    def cancel(self, request: PooledRequest) -> None:
+        """Takes no lock, see `PooledRequest`."""
+        if self._requests.get(request.request_id) is request:
+            self._outgoing.put((Kind.CANCEL, *pack([{"request_id": request.request_id}])))
 
     def error(self) -> EngineError:
         """Why it does not serve."""
@@ -111,12 +128,17 @@ class DeviceProcess:
             thread.join()
         self._channel.close()
 
-    def _obey(self, stream: OutputStream, command: Command) -> None:
-        """Takes no lock: garbage collection may call it in the middle of anything."""
-        if command is not Command.CANCEL:
-            raise EngineError(f"a pool has no {command.value}")
-        if self._streams.get(stream.request_id) is stream:
-            self._outgoing.put((Kind.CANCEL, *pack([{"request_id": stream.request_id}])))
+    def _answered(self, request: PooledRequest, call: Future[Record]) -> None:
+        """Whether the process has taken it. One that is lost takes its requests along, see `_lose`."""
+        if (error := call.exception()) is None:
+            request.accept()
+        elif not self.lost:
+            self._forget(request)
+            request.fail(error)
+
+    def _forget(self, request: PooledRequest) -> None:
+        with self._lock:
+            self._requests.pop(request.request_id, None)
 
     def _send(self) -> None:
         try:
@@ -153,30 +175,31 @@ class DeviceProcess:
             self._on_progress(self, record["stage"], record["share"])
 
     def _take_output(self, record: dict[str, Any]) -> list[Reader]:
-        stream = self._streams.get(record["request_id"])
-        if stream is None:
+        request = self._requests.get(record["request_id"])
+        if request is None:
             return []
         if "ended" in record:
-            return self._end(stream, error_of(record["error"]) if record["error"] else None)
+            return self._end(request, error_of(record["error"]) if record["error"] else None)
         output = SpeechOutput(**record)
-        readers = stream.put(output)
-        return readers if output.finish_reason is None else readers + self._end(stream)
+        readers = request.take(output)
+        return readers if output.finish_reason is None else readers + self._end(request)
 
-    def _end(self, stream: OutputStream, error: Exception | None = None) -> list[Reader]:
-        with self._lock:
-            self._streams.pop(stream.request_id, None)
-        return stream.end(error)
+    def _end(self, request: PooledRequest, error: Exception | None = None) -> list[Reader]:
+        self._forget(request)
+        return request.stream.end(error)
 
     def _lose(self) -> None:
-        """Once the process cannot be reached: end it, and fail all that it had to do."""
+        """Once the process cannot be reached: end it, and fail all calls."""
         self._process.kill()
         if not self._closing:
             logger.error("%s", self.error())
         with self._lock:
             self.lost = True
             calls, self._calls = list(self._calls.values()), {}
-            streams = list(self._streams.values())
+            requests, self._requests = list(self._requests.values()), {}
+            lost = self._on_lost
         self._outgoing.put(None)
         for call in calls:
             call.set_exception(self.error())
-        wake_or_cancel([reader for stream in streams for reader in self._end(stream, self.error())])
+        if lost is not None:
+            lost(requests, self.error())

@@ -13,6 +13,7 @@ from models.speech import ModelInfo
 from models.voxcpm.checkpoint import Progress, resolve_model
 from models.voxcpm.loading import choose_options
 from models.voxcpm.pool.device import DeviceProcess
+from models.voxcpm.pool.member import Launch, Member
 from models.voxcpm.pool.pool import DevicePool
 
 Event = tuple[DeviceProcess, str, float]
@@ -41,42 +42,44 @@ def load_pool(
     if chosen[0].type == "cpu":
         threads = options["threads"] = options.get("threads") or thread_limit(len(chosen))
     told = {"model": directory, "max_num_seqs": max_num_seqs, "cpu_weights": cpu_weights, **options}
+    launches = []
+    for number, device in enumerate(chosen, start=1):
+        alike = f" ({number} of {len(chosen)})" if chosen.count(device) > 1 else ""
+        launches.append(Launch(str(device), alike, threads, told))
     events: SimpleQueue[Event] = SimpleQueue()
     started: list[DeviceProcess] = []
     try:
-        for number, device in enumerate(chosen, start=1):
-            alike = f" ({number} of {len(chosen)})" if chosen.count(device) > 1 else ""
-            started.append(DeviceProcess(str(device), alike, lambda *event: events.put(event)))
-        info = _load_all(started, told, threads, events, progress)
+        for launch in launches:
+            started.append(launch.start(lambda *event: events.put(event)))
+        info = _load_all(launches, started, events, progress)
     except BaseException:
-        for device in started:
-            device.end(at_once=True)
-        for device in started:
-            device.close()
+        for process in started:
+            process.end(at_once=True)
+        for process in started:
+            process.close()
         raise
-    return DevicePool(started, info)
+    return DevicePool([Member(*pair) for pair in zip(launches, started, strict=True)], info)
 
 
 def _load_all(
-    devices: list[DeviceProcess],
-    told: dict[str, Any],
-    threads: int | None,
+    launches: list[Launch],
+    processes: list[DeviceProcess],
     events: SimpleQueue[Event],
     progress: Progress | None,
 ) -> ModelInfo:
     """What they say of the model once all have loaded it. Raises what one raises."""
     calls = {}
-    for device in devices:
-        calls[device] = device.call("load", threads=threads, options={**told, "device": device.device})
-        calls[device].add_done_callback(lambda _, device=device: events.put((device, _LOADED, 1.0)))
-    shares, loading = dict.fromkeys(devices, 0.0), set(devices)
+    for launch, process in zip(launches, processes, strict=True):
+        calls[process] = launch.load(process)
+        calls[process].add_done_callback(lambda _, process=process: events.put((process, _LOADED, 1.0)))
+    shares, loading = dict.fromkeys(processes, 0.0), set(processes)
     while loading:
-        device, stage, shares[device] = events.get()
+        process, stage, shares[process] = events.get()
         if stage == _LOADED:
-            loading.remove(device)
-            if (error := calls[device].exception()) is not None:
-                error.add_note(f"on device {device.name}")
+            loading.remove(process)
+            if (error := calls[process].exception()) is not None:
+                error.add_note(f"on device {process.name}")
                 raise error
         elif progress is not None:
             progress(stage, min(shares.values()))
-    return ModelInfo.from_dict(calls[devices[0]].result()["info"])
+    return ModelInfo.from_dict(calls[processes[0]].result()["info"])

@@ -3,47 +3,52 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from engine.errors import DeviceLostError, EngineError
 from engine.loop import CLOSED
-from engine.output_stream import OutputStream
+from engine.output_stream import OutputStream, wake_or_cancel
 from models.lora.pool import AdapterInfo
 from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.pool.adapters import PooledAdapters
 from models.voxcpm.pool.device import DeviceProcess
+from models.voxcpm.pool.member import DeviceState, Member
+from models.voxcpm.pool.request import PooledRequest
 
 
 class DevicePool:
     """Requests go to the device on which the fewest run, of several the first. A part of a long text is one.
 
-    A device that is lost takes its requests along, and the others go on. It is not started again.
+    What runs on a device that is lost goes on on another one, while that one is started again.
     """
 
-    def __init__(self, devices: list[DeviceProcess], info: ModelInfo) -> None:
-        """devices: that have loaded. info: what they say of the model."""
+    def __init__(self, devices: list[Member], info: ModelInfo) -> None:
+        """devices: whose processes have loaded. info: what they say of the model."""
         self.info = info
         self.adapters = PooledAdapters(self._serving)
         self._devices = devices
         self._choosing = threading.Lock()
         self._closed = False
+        for device in devices:
+            device.begin(self.adapters, self._move)
+
+    @property
+    def devices(self) -> list[DeviceState]:
+        """How each of them is."""
+        return [device.state for device in self._devices]
 
     def submit(self, request: SpeechRequest) -> OutputStream:
-        """See `engine.loop.EngineLoop.submit`; returns once the device has taken the request."""
-        with self._choosing:
-            device = self._idlest()
-            stream = device.open(request.request_id)
+        """See `engine.loop.EngineLoop.submit`; returns once a device has taken the request."""
+        pooled = PooledRequest(request, self.adapters.digest(request.adapter))
+        self._give(pooled)
         try:
-            device.call(
-                "submit", **{field.name: getattr(request, field.name) for field in fields(request)}
-            ).result()
+            pooled.accepted.result()
         except BaseException:
-            device.drop(stream)
+            pooled.stream.cancel()
             raise
-        return stream
+        return pooled.stream
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """See `models.speech.SpeechEngine`."""
@@ -62,12 +67,35 @@ class DevicePool:
         for device in self._devices:
             device.close()
 
+    def _give(self, request: PooledRequest) -> None:
+        """Raises EngineError where no device serves."""
+        with self._choosing:
+            while True:
+                device = self._idlest()
+                try:
+                    return request.give_to(device)
+                except DeviceLostError:
+                    continue  # since it was chosen; it is chosen no more
+
+    def _move(self, requests: list[PooledRequest], lost: EngineError) -> None:
+        """What ran on a device that is lost goes on elsewhere, where nobody hears a difference."""
+        for request in requests:
+            if request.stream.cancelled:
+                wake_or_cancel(request.stream.end())
+            elif self.adapters.digest(request.adapter) != request.adapter_digest or not request.may_move():
+                request.fail(lost)
+            else:
+                try:
+                    self._give(request)
+                except Exception as error:
+                    request.fail(error)
+
     def _idlest(self) -> DeviceProcess:
-        return min(self._serving(), key=lambda device: device.load)
+        return min(self._serving(), key=lambda process: process.load)
 
     def _serving(self) -> list[DeviceProcess]:
         if self._closed:
             raise EngineError(CLOSED)
-        if serving := [device for device in self._devices if not device.lost]:
+        if serving := [device.process for device in self._devices if device.serves]:
             return serving
-        raise DeviceLostError("; ".join(str(device.error()) for device in self._devices))
+        raise DeviceLostError("; ".join(device.problem for device in self._devices))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,61 +12,52 @@ import numpy as np
 import pytest
 
 from engine.errors import DeviceLostError, EngineError, OptionsError, RequestError, WeightError
+from engine.output_stream import OutputStream
 from engine.parallel.channel import Channel, Number
 from models.config_fields import ConfigError
 from models.lora.adapter import AdapterError
-from models.speech import ModelInfo, SpeechRequest
-from models.voxcpm.pool import device as device_module
+from models.speech import SpeechRequest
 from models.voxcpm.pool.device import DeviceProcess
-from models.voxcpm.pool.pool import DevicePool
+from models.voxcpm.pool.request import PooledRequest
 from models.voxcpm.pool.serving import Serving
 from models.voxcpm.pool.wire import Kind, error_of, error_record, pack, unpack
-
-INFO = ModelInfo("tiny", "r", 16000, 960, 2, 8, 16000)
+from tests.models.pool.conftest import Players, ended, output
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    found = SimpleNamespace(heard=[])
-
-    def start(module: str) -> tuple[subprocess.Popen, Channel]:
-        own, theirs = socket.socketpair()
-        found.channel = Channel(theirs)
-        return subprocess.Popen(["sleep", "600"]), Channel(own)
-
-    monkeypatch.setattr(device_module, "start_process", start)
-    found.device = DeviceProcess("cuda:7", "", lambda device, *told: found.heard.append(told))
-    yield found
-    found.channel.close()
-    found.device.end(at_once=True)
-    found.device.close()
+def played(players: Players) -> Iterator[SimpleNamespace]:
+    heard: list[Any] = []
+    device = DeviceProcess("cuda:7", "", lambda device, *told: heard.append(told))
+    yield SimpleNamespace(device=device, inside=players.next(), heard=heard)
+    device.end(at_once=True)
+    device.close()
 
 
-def call_of(played: SimpleNamespace) -> dict[str, Any]:
-    (record,) = unpack(played.channel.receive())
-    return record
-
-
-def output(request_id: str, index: int, **more: Any) -> dict[str, Any]:
-    audio = np.full(4, index, np.float32)
-    return {"request_id": request_id, "index": index, "audio": audio, "latents": audio.reshape(2, 2), **more}
+def speak(played: SimpleNamespace, request_id: str) -> OutputStream:
+    """The stream of a request that was taken."""
+    request = PooledRequest(SpeechRequest(request_id, "hello", 1))
+    request.give_to(played.device)
+    played.inside.answer(played.inside.asked())
+    request.accepted.result(60)
+    return request.stream
 
 
 def test_results_and_outputs_find_who_waits(played: SimpleNamespace) -> None:
-    stream, other = played.device.open("r"), played.device.open("s")
+    inside = played.inside
+    stream, other = speak(played, "r"), speak(played, "s")
     calls = [played.device.call("encode", samples=np.arange(3.0), role=role) for role in ("a", "b")]
-    asked = [call_of(played) for _ in calls]
+    asked = [inside.asked() for _ in calls]
     assert [record["role"] for record in asked] == ["a", "b"] and asked[0]["samples"].dtype == np.float64
     assert played.device.load == (2, 2)
     for record in reversed(asked):
-        played.channel.send(Kind.RESULT, *pack([{"call": record["call"], "latents": record["role"]}]))
+        inside.answer(record, latents=record["role"])
     assert [call.result()["latents"] for call in calls] == ["a", "b"]
-    played.channel.send(Kind.PROGRESS, *pack([{"stage": "weights", "share": 0.5}]))
-    records = [output("r", 0), output("gone", 0), output("s", 0), output("r", 1, finish_reason="stop")]
-    played.channel.send(Kind.OUTPUTS, *pack([*records, {"request_id": "r", "ended": True, "error": None}]))
+    inside.channel.send(Kind.PROGRESS, *pack([{"stage": "weights", "share": 0.5}]))
+    inside.put(
+        *(output("r", 0), output("gone", 0), output("s", 0), output("r", 1, finish_reason="stop")), ended("r")
+    )
     assert [found.index for found in stream] == [0, 1] and played.heard == [("weights", 0.5)]
-    error = error_record(RequestError("too long", "text", "too_long"))
-    played.channel.send(Kind.OUTPUTS, *pack([{"request_id": "s", "ended": True, "error": error}]))
+    inside.put({**ended("s"), "error": error_record(RequestError("too long", "text", "too_long"))})
     assert next(other).audio.flags.writeable
     with pytest.raises(RequestError, match="too long"):
         next(other)
@@ -75,42 +65,44 @@ def test_results_and_outputs_find_who_waits(played: SimpleNamespace) -> None:
 
 
 def test_a_cancelled_stream_is_told_and_ends_when_the_process_says_so(played: SimpleNamespace) -> None:
-    stream = played.device.open("r")
+    stream = speak(played, "r")
     stream.cancel()
-    assert call_of(played) == {"request_id": "r"} and played.device.load == (1, 0)
-    played.channel.send(Kind.OUTPUTS, *pack([{"request_id": "r", "ended": True, "error": None}]))
+    assert played.inside.asked() == {"request_id": "r"} and played.device.load == (1, 0)
+    played.inside.put(ended("r"))
     assert list(stream) == []
 
 
 def test_the_reason_that_a_process_tells_is_told_to_all_who_wait(played: SimpleNamespace) -> None:
-    stream, call = played.device.open("r"), played.device.call("encode")
-    played.channel.send_json(Number.FAILED, "the engine loop died: DeviceLostError: no more")
-    played.channel.close()
+    call, lost = played.device.call("encode"), []
+    played.device.when_lost(lambda *told: lost.append(told))
+    played.inside.channel.send_json(Number.FAILED, "the engine loop died: DeviceLostError: no more")
+    played.inside.channel.close()
     reason = "^device cuda:7 is lost: the engine loop died: DeviceLostError: no more$"
-    with pytest.raises(DeviceLostError, match=reason):
-        next(stream)
-    with pytest.raises(DeviceLostError, match=reason):
-        call.result()
-    with pytest.raises(DeviceLostError, match=reason):
-        played.device.call("encode").result()
-    with pytest.raises(DeviceLostError, match=reason):
-        played.device.open("s")
+    for ask in (call.result, played.device.call("encode").result, lambda: speak(played, "s")):
+        with pytest.raises(DeviceLostError, match=reason):
+            ask()
+    played.device._threads[1].join(60)
+    played.device.when_lost(lambda *told: lost.append(told))
+    assert [(requests, str(error)) for requests, error in lost] == [([], reason.strip("^$"))] * 2
     assert played.device.lost and played.device._process.wait() == -9
 
 
-def test_where_all_devices_are_lost_each_says_why(played: SimpleNamespace) -> None:
-    pool, call = DevicePool([played.device, played.device], INFO), played.device.call("encode")
-    played.device._process.kill()
-    played.channel.close()
-    assert isinstance(call.exception(), DeviceLostError)
+def test_where_all_devices_are_lost_each_says_why(players: Players) -> None:
+    pool = players.pool(2)
+    inside = [players.next() for _ in range(2)]
+    calls = [member.process.call("encode") for member in pool._devices]
+    for player in inside:
+        player.die()
+    assert all(isinstance(call.exception(60), DeviceLostError) for call in calls)
     for ask in (pool.adapters.clear, lambda: pool.submit(SpeechRequest("r", "hello", 1))):
-        with pytest.raises(DeviceLostError, match=r"cuda:7 is lost: .*; device cuda:7 is lost: "):
+        with pytest.raises(DeviceLostError, match=r"cuda:0 is lost: .*; device cuda:1 is lost: "):
             ask()
+    pool.close()
 
 
 def test_what_no_process_says_ends_it(played: SimpleNamespace) -> None:
     call = played.device.call("encode")
-    played.channel.send(Kind.RESULT, *pack([{"call": 12345}]))
+    played.inside.channel.send(Kind.RESULT, *pack([{"call": 12345}]))
     with pytest.raises(DeviceLostError, match="cuda:7 is lost: KeyError: 12345"):
         call.result()
     assert played.device._process.wait() == -9

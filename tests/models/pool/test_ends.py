@@ -4,47 +4,67 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.errors import DeviceLostError, EngineError
-from engine.parallel.channel import Channel
+from engine.errors import EngineError
 from models.config_fields import ConfigError
+from models.lora.files import write_adapter
 from models.voxcpm import VoxCPM
-from models.voxcpm.pool import device as device_module
+from models.voxcpm.pool import member as member_module
+from models.voxcpm.pool.device import DeviceProcess
+from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.pool.wire import Kind, pack
 from tests.engine.parallel.processes import is_running
-from tests.models.lora.conftest import CHECKPOINT
+from tests.models.conftest import assert_close
+from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
+from tests.models.pool.conftest import Players
 
 ENDLESS = {"text": "hello again", "min_seconds": 60.0}
 
 
+def processes_of(pool: VoxCPM) -> list[DeviceProcess]:
+    return [member.process for member in pool._engine._devices]
+
+
 def pids_of(pool: VoxCPM) -> list[int]:
-    return [device._process.pid for device in pool._engine._devices]
+    return [process._process.pid for process in processes_of(pool)]
 
 
-def test_a_process_that_dies_fails_its_requests_and_the_others_go_on_until_they_are_closed() -> None:
+def test_what_a_process_that_dies_has_spoken_goes_on_elsewhere_and_it_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(member_module, "FIRST_PAUSE_SECONDS", 0.0)
+    write_adapter(tmp_path, random_adapter(1), LORA)
+    options = {"seed": 5, "min_seconds": 1.0, "max_seconds": 1.0}
+    with VoxCPM.from_pretrained(str(CHECKPOINT), devices=["cpu", "cpu"], silence_guard=False) as pool:
+        pool.load_lora(tmp_path)
+        expected = pool.synthesize("hello again", **options)
+        clip = iter(pool.generate("hello again", **options))
+        heard, pids = [next(clip)], pids_of(pool)
+        os.kill(pids[0], signal.SIGKILL)
+        audio = np.concatenate([*heard, *clip])
+        assert_close(audio, expected, 1e-4)
+        pool._engine._devices[0]._thread.join(100)
+        assert pool.devices == [DeviceState(f"cpu ({number} of 2)", "serving") for number in (1, 2)]
+        os.kill(pids[1], signal.SIGKILL)
+        assert np.array_equal(pool.synthesize("hello again", **options), expected)
+
+
+def test_all_that_a_pool_has_ends_with_it() -> None:
     pool = VoxCPM.from_pretrained(str(CHECKPOINT), devices=["cpu", "cpu"], silence_guard=False)
-    stays, goes = (pool.generate(**ENDLESS).outputs() for _ in range(2))
-    next(stays), next(goes)
-    pids = pids_of(pool)
-    os.kill(pids[1], signal.SIGKILL)
-    with pytest.raises(DeviceLostError, match=r"^device cpu \(2 of 2\) is lost: .* died, signal 9$"):
-        list(goes)
-    assert np.isfinite(next(stays).audio).all()
-    beside = [pool.generate(**ENDLESS) for _ in range(2)]
-    assert [device.load[0] for device in pool._engine._devices] == [3, 0]
-    pool.set_lora_enabled(True)
-    assert is_running(pids[0])
+    pids, streams = pids_of(pool), [pool.generate(**ENDLESS) for _ in range(3)]
+    assert [process.load[0] for process in processes_of(pool)] == [2, 1]
+    next(streams[0].outputs())
     pool.close()
     assert not any(map(is_running, pids))
-    for stream in (stays, *beside):
+    for stream in streams[1:]:
         with pytest.raises(EngineError, match="the engine loop is closed"):
             list(stream)
     for ask in (lambda: pool.generate("hello"), pool.reset_lora):
@@ -61,26 +81,17 @@ def test_a_load_that_fails_says_so_as_it_does_alone_and_where(tmp_path: Path) ->
     assert str(raised.value) == str(alone.value) and raised.value.__notes__ == ["on device cpu"]
 
 
-def test_a_load_that_is_broken_off_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of processes that are played; the first one tells how far it is."""
-    started: list[tuple[subprocess.Popen, Channel]] = []
-
-    def start(module: str) -> tuple[subprocess.Popen, Channel]:
-        own, theirs = socket.socketpair()
-        started.append((subprocess.Popen(["sleep", "600"]), Channel(theirs)))
-        if len(started) == 1:
-            started[0][1].send(Kind.PROGRESS, *pack([{"stage": "weights", "share": 0.5}]))
-        return started[-1][0], Channel(own)
-
+def test_a_load_that_is_broken_off_ends_all(players: Players) -> None:
     def interrupt(stage: str, share: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(device_module, "start_process", start)
+    def begin() -> None:
+        players.next().channel.send(Kind.PROGRESS, *pack([{"stage": "weights", "share": 0.5}]))
+
+    threading.Thread(target=begin, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         VoxCPM.from_pretrained(str(CHECKPOINT), devices=["cpu", "cpu"], progress=interrupt)
-    assert [process.returncode for process, _ in started] == [-9, -9]
-    for _, channel in started:
-        channel.close()
+    assert [player.process.returncode for player in players.all] == [-9, -9]
 
 
 SPEAKING = f"""
@@ -88,7 +99,7 @@ from models.voxcpm import VoxCPM
 voice = VoxCPM.from_pretrained({str(CHECKPOINT)!r}, devices=["cpu"], silence_guard=False)
 for number, _ in enumerate(voice.generate("hello again", min_seconds=600.0)):
     if number == 0:
-        print(*(device._process.pid for device in voice._engine._devices), flush=True)
+        print(*(device.process._process.pid for device in voice._engine._devices), flush=True)
 """
 
 

@@ -14,7 +14,7 @@ from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.description import describe
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.pool import loading
+from models.voxcpm.pool import member
 from tests.models.lora.conftest import CHECKPOINT
 
 
@@ -29,6 +29,11 @@ class Listening:
         self.told: dict[str, Any] = {}
         self.all.append(self)
 
+    def when_lost(self, lost: Any) -> None:
+        """It never is."""
+
+    lost = False
+
     def call(self, what: str, **fields: Any) -> Future:
         self.told = {"what": what, **fields}
         self._on_progress(self, "weights", 0.2 * len(self.all))
@@ -42,7 +47,7 @@ def listening(monkeypatch: pytest.MonkeyPatch, checkpoint: Checkpoint) -> list[L
     monkeypatch.setattr(Listening, "all", [], raising=False)
     info = describe(checkpoint, EngineOptions(), True).to_dict()
     monkeypatch.setattr(Listening, "info", info, raising=False)
-    monkeypatch.setattr(loading, "DeviceProcess", Listening)
+    monkeypatch.setattr(member, "DeviceProcess", Listening)
     return Listening.all
 
 

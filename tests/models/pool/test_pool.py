@@ -55,7 +55,7 @@ def adapters(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def devices(pool: VoxCPM) -> list[DeviceProcess]:
-    return pool._engine._devices
+    return [member.process for member in pool._engine._devices]
 
 
 def running(pool: VoxCPM) -> list[int]:

@@ -1,0 +1,101 @@
+"""A request on its way through the devices of a pool: one stream, whichever of them speaks."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.output_stream import Command, OutputStream, Reader, wake_or_cancel
+from models.speech import SpeechOutput, SpeechRequest
+
+MOST_LOST = 2
+"""Devices under one request: a third is not given to it, since it may be what ends them."""
+
+
+class Speaker(Protocol):
+    """A device."""
+
+    def submit(self, request: PooledRequest) -> None:
+        """Speak what is missing of it. Raises DeviceLostError."""
+
+    def cancel(self, request: PooledRequest) -> None:
+        """Speak no more of it; never waits."""
+
+
+class PooledRequest:
+    """Holds what was given so far: where its device is lost, another one goes on from there.
+
+    Attributes:
+        stream: who asked reads it.
+        accepted: once a device has taken the request, or raises why none does.
+        adapter_digest: of the adapter that it names, as it was then.
+    """
+
+    def __init__(self, request: SpeechRequest, adapter_digest: str | None = None) -> None:
+        self.stream = OutputStream(request.request_id, self._obey)
+        self.accepted: Future[None] = Future()
+        self.adapter_digest = adapter_digest
+        self._request = request
+        self._device: Speaker | None = None
+        self._latents: list[np.ndarray] = []
+        self._silence = request.resume_silence or (0, 0, request.resume_patches)
+        self._lost = 0
+
+    @property
+    def request_id(self) -> str:
+        return self._request.request_id
+
+    @property
+    def adapter(self) -> str | None:
+        return self._request.adapter
+
+    def give_to(self, device: Speaker) -> None:
+        """Have a device speak what is missing. Raises DeviceLostError where it is lost by now."""
+        self._device = device
+        device.submit(self)
+        if self.stream.cancelled:  # while no device could be told
+            device.cancel(self)
+
+    def fields(self) -> dict[str, Any]:
+        """Of what the next device is asked for."""
+        asked = self._request
+        if self._latents:
+            earlier = [] if asked.resume_latents is None else list(asked.resume_latents)
+            latents = np.stack([*earlier, *self._latents])
+            asked = replace(asked, resume_latents=latents, resume_silence=self._silence)
+        return {field.name: getattr(asked, field.name) for field in fields(asked)}
+
+    def may_move(self) -> bool:
+        """Whether another device may have it, now that its own is lost."""
+        self._lost += 1
+        return self._lost < MOST_LOST
+
+    def accept(self) -> None:
+        """A device has taken it, the first or one after that."""
+        if not self.accepted.done():
+            self.accepted.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        """No device goes on with it: whoever waits for it or reads it is told why."""
+        if not self.accepted.done():
+            self.accepted.set_exception(error)
+        wake_or_cancel(self.stream.end(error))
+
+    def take(self, output: SpeechOutput) -> list[Reader]:
+        """What its device has made; see `OutputStream.put`."""
+        if len(output.latents):
+            self._latents.append(output.latents.copy())  # who reads them may write to them
+            silent, lately, since = self._silence
+            self._silence = (silent + 1, lately + 1, 0) if output.silent else (silent, 0, since + 1)
+        return self.stream.put(output)
+
+    def _obey(self, stream: OutputStream, command: Command) -> None:
+        """Takes no lock: garbage collection may call it in the middle of anything."""
+        if command is not Command.CANCEL:
+            raise EngineError(f"a pool has no {command.value}")
+        if self._device is not None:
+            self._device.cancel(self)
