@@ -35,17 +35,48 @@ CURRENCIES = {
     "RMB 1.5bn, USD5m, 2m EUR": "one point five billion yuan, five million US dollars, two million euros",
     "RMB 500-800": "five hundred to eight hundred yuan",
     "1 USD = 7.2 CNY": "one US dollar equals seven point two yuan",
-    "MXN 200, 1,000 BRL, NOK 99": "two hundred Mexican pesos, one thousand Brazilian reais, ninety-nine"
-    " Norwegian kroner",
+    "MXN 200, 1,000 BRL, NOK 99": "two hundred Mexican pesos, one thousand Brazilian reais,"
+    " ninety-nine Norwegian kroner",
     "€1.234,50, then": "one thousand two hundred thirty-four euros and fifty cents, then",
     "₹5 lakh, ₹2.5 crore": "five lakh rupees, two point five crore rupees",
     "₱500 or +$5": "five hundred pesos or plus five dollars",
+}
+RATES = {
+    "max 3 g/day or 500 mg/d": "max three grams per day or five hundred milligrams per day",
+    "10 mg/kg/day": "ten milligrams per kilogram per day",
+    "250mg/5ml, 15 L/100km": "two hundred fifty milligrams per five milliliters, fifteen liters per"
+    " one hundred kilometers",
+    "200g/7oz or 100ml/3½fl oz": "two hundred grams or seven ounces or one hundred milliliters or"
+    " three and a half fluid ounces",
+    "1.80 m / 82 kg": "one point eight zero meters, eighty-two kilograms",
+    "eGFR >60 mL/min/1.73m²": "eGFR greater than sixty milliliters per minute per one point seven"
+    " three square meters",
+    "3 times/week": "three times per week",
+    "5 cents per min., 60 beats per min.": "five cents per minute, sixty beats per minute",
+    "$3 per sq. ft. here": "three dollars per square foot here",
+    "per se, per person": "per se, per person",
+    "$2.50/ea.": "two dollars and fifty cents each",
+}
+MEASURES = {
+    "158.4m votes, 2m people": "one hundred fifty-eight point four million votes, two million people",
+    "5bn tonnes": "five billion tonnes",
+    "5m long, 3 m deep": "five meters long, three meters deep",
+    "a (14-oz) can, a 90-min film, 5-10-km runs": "a fourteen ounce can, a ninety minute film, five to"
+    " ten kilometer runs",
+    "the 10 km race, my 5 kg dumbbell, the 5 km were hard": "the ten kilometer race, my five kilogram"
+    " dumbbell, the five kilometers were hard",
+    "421 ppm, 28 pts, 40 mpg": "four hundred twenty-one parts per million, twenty-eight points, forty"
+    " miles per gallon",
+    "120/80 mmHg": "one hundred twenty over eighty millimeters of mercury",
+    "3 cu. ft., 12 fl. oz., 5 lbs., and": "three cubic feet, twelve fluid ounces, five pounds, and",
+    '1/4" bolt, a 6" sub, 12" by 5".': "one quarter inch bolt, a six inch sub, twelve inches by five inches.",
+    'He said "I am 12" and left.': 'He said "I am twelve" and left.',
 }
 NAMES_OF_FILES = {
     "in C:\\Users\\me\\notes.txt now": "in C colon backslash Users backslash me backslash notes dot txt now",
     "C:\\Program Files\\App\\a.exe": "C colon backslash Program Files backslash App backslash a dot exe",
     "from C:\\a to D:\\b.": "from C colon backslash a to D colon backslash b.",
-    r"\\server\share": "backslash backslash server backslash share",
+    "\\\\server\\share": "backslash backslash server backslash share",
     "%APPDATA%\\x": "percent APPDATA percent backslash x",
     "src\\main.py": "src backslash main dot py",
     "data.tar.gz, IMG_2034.JPG": "data dot tar dot gz, IMG underscore two zero three four dot JPG",
@@ -87,3 +118,13 @@ def test_files_are_named_sign_by_sign(written: str) -> None:
 @pytest.mark.parametrize("written", NUMBERS_OF_PAGES)
 def test_pages_of_a_foreword_are_counted(written: str) -> None:
     assert said(written) == bare(NUMBERS_OF_PAGES[written])
+
+
+@pytest.mark.parametrize("written", RATES)
+def test_a_slash_between_measures_says_per_or_or(written: str) -> None:
+    assert said(written) == bare(RATES[written])
+
+
+@pytest.mark.parametrize("written", MEASURES)
+def test_measures_are_named(written: str) -> None:
+    assert said(written) == bare(MEASURES[written])

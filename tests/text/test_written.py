@@ -147,7 +147,7 @@ ENGLISH = {
     "The 2024 Olympics at UTC-08:00": "The twenty twenty-four Olympics at UTC minus eight",
     "EUR 1,250.00, $82/barrel, 24.7 kg/m2": "one thousand two hundred fifty euros, eighty-two"
     " dollars per barrel, twenty-four point seven kilograms per square meter",
-    "200 words/min. Tel. +49 30 901820": "two hundred words/min. Telephone plus four nine, three zero,"
+    "200 words/min. Tel. +49 30 901820": "two hundred words per minute. Telephone plus four nine, three zero,"
     " nine zero one eight two zero",
     "p+q=3, r-s=0": "p plus q equals three, r minus s equals zero",
     "lr = 1e-5, p < 1e-3": "lr equals one times ten to the minus five, p is less than one"

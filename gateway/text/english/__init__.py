@@ -3,7 +3,9 @@
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
 money.py          sums of money
 attributes.py     whether a sum or a measure tells of the noun behind it
-quantities.py     units, percentages
+units.py          units, and their names
+quantities.py     measures, percentages
+rates.py          how much in which time, or in another unit
 verses.py         chapter and verse
 calendar.py       dates, times, years
 formulas.py       chemistry, algebra, names of models
@@ -24,6 +26,7 @@ from gateway.text.english import (
     letters,
     money,
     quantities,
+    rates,
     signs,
     verses,
 )
@@ -51,6 +54,7 @@ RULES = (
     *identifiers.RULES,
     *money.RULES,
     *quantities.RULES,
+    *rates.RULES,
     *abbreviations.RULES,
     *signs.RULES,
 )

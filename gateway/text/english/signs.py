@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.english.numbers import NUMBER, cardinal, digits, fraction, number, ordinal
+from gateway.text.english.quantities import MANY
 from gateway.text.marks import FIGURES, NOTE, RAISED
 from gateway.text.rules import Rule, rule
 
@@ -122,8 +123,7 @@ def _other_digits(match: re.Match[str]) -> str:
 
 
 _SCALES = {"K": "thousand", "M": "million", "B": "billion"}
-_MANY = "people|users|views|downloads|streams|tokens|parameters|params|devices|requests|dollars"
-"""What there are billions of: a 2B is a pencil."""
+"""Of what there are many; a 2B is a pencil."""
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
@@ -132,7 +132,7 @@ _END = r"(?![A-Za-z0-9])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
     rule(
-        rf"(?:(?<![\w.,/$€£¥])(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
+        rf"(?:(?:(?<![\w.,/$€£¥])|(?<=[A-Za-z]/))(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
         _vulgar,
     ),
     rule(
@@ -157,7 +157,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:[A-Z][a-z]{2,15}\.?)\s(?P<say>(\d{1,3}):(\d{1,3})[-–](\d{1,3}))(?![\w:])",
         lambda match: f"{number(match[2])}, {number(match[3])} to {number(match[4])}",
     ),
-    rule(r"(?<=\d)(?P<say>[x×])(?=\d)", " by "),
+    rule(r"(?<=\d)(?P<say>[x×])(?=\d)", "by"),
     rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
     rule(
         rf"{_OPERAND}(?P<say>\s?(?:===|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])", _compare
@@ -179,7 +179,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _scaled),
-    rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{_MANY})\b)", _scaled),
+    rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{MANY})\b)", _scaled),
     rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),
     rule(r"(?<=\d)(?P<say>\s?[–—]\s?|-)(?=[$€£]?\d)", " to "),

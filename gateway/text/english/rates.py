@@ -1,0 +1,49 @@
+"""What a slash or "per" says between measures: how much in which time, or the same in another unit."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.units import UNIT, UNIT_END, UNITS, are_alike
+from gateway.text.rules import Rule, rule
+
+_PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
+_PERIODS |= {"d": "day", "bbl": "barrel", "kWh": "kilowatt hour", "GB": "gigabyte"}
+
+
+def _per(match: re.Match[str]) -> str:
+    return f" per {_PERIODS.get(match['per']) or UNITS.get(match['per'], match['per'])}"
+
+
+def _between(match: re.Match[str]) -> str:
+    """Measures of different kinds with spaces between them are a list."""
+    if are_alike(match["first"], match["second"]):
+        return " or "
+    return ", " if match["say"].startswith(" ") else " per "
+
+
+def _unit(match: re.Match[str]) -> str:
+    return UNITS[match["unit"]]
+
+
+_TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
+_EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
+RULES: tuple[Rule, ...] = (
+    rule(r"(?<=\d)\s?/\s?ea\b(?:\.(?=[,;:)]|\s+[a-z]))?", " each"),
+    rule(rf"\b[Pp]er\s(?P<say>(?P<unit>(?=[a-zA-Z]{{2}}|[gmL]\b)(?:{UNIT})){UNIT_END})", _unit),
+    rule(
+        rf"\d\s?(?P<first>{UNIT})(?P<say>\s?/\s?)(?=[-−]?\d[\d.,]{{0,12}}[½⅓⅔¼¾⅛⅜⅝⅞]?\s?(?P<second>{UNIT})(?![A-Za-z²³]))",
+        _between,
+    ),
+    rule(
+        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|[dhsLg]|kg|km|m[lL]))(?![\w²³])",
+        _per,
+    ),
+    rule(r"\d\s?m[lL]/min(?P<say>/)(?=1\.73)", " per "),
+    rule(rf"\d\s[a-z]{{3,12}}(?P<say>/(?P<per>{_TIME}|person))\b", _per),
+    rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
+    rule(
+        rf"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<per>{_EACH})\b",
+        _per,
+    ),
+)
