@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.errors import ApiError, FieldError
 from gateway.requests import Language
-from gateway.voices.fields import Person, Statement, Transcript, VoiceName, told, validated
+from gateway.voices.fields import FileName, Person, Statement, Transcript, VoiceName, told, validated
 from gateway.voices.recordings.checks import Check, Checked
 from models.sentences import has_words
 
@@ -43,7 +43,7 @@ class RecordingForm(BaseModel):
 
     transcript: Transcript
     """What is said in it."""
-    name: VoiceName = "recording"
+    name: FileName = "recording"
     """What the client calls it, such as a file's name."""
 
     @model_validator(mode="after")

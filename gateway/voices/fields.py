@@ -54,7 +54,8 @@ def _words(text: str) -> str:
     return text
 
 
-VoiceName = Annotated[str, Field(max_length=80), AfterValidator(_one_line), AfterValidator(_of_one_script)]
+FileName = Annotated[str, Field(max_length=80), AfterValidator(_one_line)]
+VoiceName = Annotated[FileName, AfterValidator(_of_one_script)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_many_lines)]
 Tag = Annotated[str, Field(max_length=32), AfterValidator(_one_line)]
 Transcript = Annotated[str, Field(max_length=2000), AfterValidator(_words)]

@@ -20,6 +20,7 @@ from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
 from gateway.training.progress import progress_of
+from gateway.training.request import RecordingForm
 from tests.gateway.audio.files import noisy_speech, wav
 from tests.gateway.stages.processes import check_error
 from tests.gateway.training.conftest import clip
@@ -118,6 +119,11 @@ async def test_numbers_and_length_are_bounded_and_what_is_removed_makes_room(tmp
             told = (await http.get(f"/api/trainings/{training}")).json()["training"]
         assert len(told["recordings"]) == 1 == len(list((tmp_path / "data").rglob("*.wav")))
         assert told["audio_seconds"] == pytest.approx(2.7, abs=0.1)
+
+
+def test_a_recording_is_called_what_its_file_is() -> None:
+    """Nobody asks for it by that name, so that it may look like another's."""
+    assert RecordingForm(transcript="hello", name="\u0410da").name == "\u0410da"
 
 
 async def test_names_of_clients_lead_to_no_path(tmp_path: Path) -> None:
