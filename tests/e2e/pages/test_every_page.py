@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.chats import answer_with
 from tests.e2e.processes import Server, eventually
 from tests.gateway.callers.administration import ADMIN_PAGE
 
@@ -40,6 +41,17 @@ def test_the_bar_fits_every_width_and_every_bare_icon_has_a_tooltip(page: Page, 
         assert overflow <= 0, width
         assert page.locator(".lamp span").is_visible(), width
     assert page.locator("button.button-icon:not([title]), button.button-play:not([title])").count() == 0
+
+
+def test_the_bar_has_room_for_a_worker_that_loads_and_every_page(page: Page, fleet: Server) -> None:
+    answer_with(page)
+    page.goto(f"{fleet.url}/chat")
+    expect(page.locator(".nav-pages a:visible")).to_have_count(7)
+    expect(page.locator(".lamp")).to_have_text("Ready")
+    page.evaluate("document.querySelector('.lamp span').textContent = 'Loading: warm-up, 95 %'")
+    for width in (320, 901, 940, 1025, 1060):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, width
 
 
 def test_an_unknown_address_is_a_page_that_leads_home(browser: Browser, fleet: Server) -> None:

@@ -4,7 +4,7 @@
  *
  * Some browsers make the page as low as what is left (interactive-widget), others only move what is seen of it.
  */
-const NARROW = "(max-width: 640px)";
+const NARROW = "(max-width: 40em)";
 const LOW_PIXELS = 560;
 
 /** Follows it from now on. @param {VisualViewport | null} viewport */

@@ -1,0 +1,39 @@
+"""The pages where a browser is told to show larger letters: half as large again as usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import chromium
+from tests.e2e.processes import Server
+from tests.gateway.callers.administration import ADMIN_PAGE
+
+PAGES = ["/", "/live", "/chat", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium("--blink-settings=defaultFontSize=24", shell=True) as launched:
+        yield launched
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280])
+def test_pages_are_no_wider_than_their_window(page: Page, fleet: Server, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in PAGES:
+        page.goto(fleet.url + path)
+        expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+        assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
+        assert page.evaluate("document.documentElement.scrollWidth") == width, path
+
+
+def test_a_window_for_two_columns_has_one_where_letters_are_large(page: Page, fleet: Server) -> None:
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.goto(fleet.url)
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    text, voices = page.locator("#text").bounding_box(), page.locator("#voices").bounding_box()
+    assert text and voices
+    assert voices["y"] >= text["y"] + text["height"]
