@@ -6,5 +6,6 @@ fields.py    what a client may say of one
 speaker.py   a voice that speaks with an adapter: what a worker must offer, and is told
 naming.py    "model:adapter", for clients that have no field for an adapter
 catalog.py   how the API shows one
+refitting.py those whose model is served with other defaults, and the same weights
 service.py   `Adapters`, which holds them together and is `Gateway.adapters`
 """

@@ -14,6 +14,7 @@ import structlog
 
 from gateway.adapters.fields import AdapterChange, AdapterForm
 from gateway.adapters.files import AdapterFiles
+from gateway.adapters.refitting import Refitting
 from gateway.adapters.registry import ADAPTERS, AdapterRegistry
 from gateway.adapters.speaker import AdaptedSpeaker
 from gateway.database import Adapter, Database
@@ -51,7 +52,8 @@ class Adapters:
         self._one_upload = asyncio.Semaphore(1)
         """Of which the weights are in memory."""
         self._used = UsedFiles(files.store, "the adapter", self._registry.uses)
-        self._sweeping: asyncio.Task[None] | None = None
+        self._refitting = Refitting(self._registry, files, pool, clients)
+        self._tasks: list[asyncio.Task[None]] = []
 
     # ----------------------------------------------------------------------------------------------- requests
 
@@ -169,14 +171,14 @@ class Adapters:
         return sorted(found, key=lambda worker: len(worker.leases))
 
     def start(self) -> None:
-        """Look for files that a killed gateway left behind."""
-        self._sweeping = asyncio.create_task(self._used.remove_leftovers())
+        """Look for files that a killed gateway left behind, and for adapters whose model changed."""
+        self._tasks += map(asyncio.create_task, (self._used.remove_leftovers(), self._refitting.run()))
 
     async def close(self) -> None:
         """End what is done in the background."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.gather(self._sweeping, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 def _packed(file: int, form: AdapterForm) -> bytes:

@@ -85,6 +85,7 @@ class HeldAdapters:
             base=info.base,
             model=engine.info.name,
             model_revision=engine.info.revision,
+            names_weights=bool(adapter.base_digest),
         )
 
     def _drop_oldest(self, engine: Any) -> None:

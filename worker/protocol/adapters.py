@@ -58,6 +58,8 @@ class AdapterDescription(BaseModel):
     model: Name
     model_revision: Name
     """Of the worker, that it fits."""
+    names_weights: bool = False
+    """Its files name the weights that it was trained on: those of the worker. Older workers do not tell."""
 
 
 def pack_adapter(config: dict[str, Any], weights: bytes) -> bytes:
