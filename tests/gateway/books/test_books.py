@@ -17,8 +17,6 @@ from tests.gateway.stages.processes import check_error, pcm_of
 from tests.gateway.stages.scripted_worker import Act
 from worker.protocol import ErrorDetail
 
-SLOW = {"frame_timeout_seconds": 30, "stall_timeout_seconds": 30}
-
 
 async def test_books_are_listed_page_by_page(tmp_path: Path) -> None:
     async with running(tmp_path, working=False) as service, service.at() as http:
@@ -98,7 +96,7 @@ def check_files(files: dict[str, bytes], whole: bytes) -> None:
 
 async def test_a_book_goes_on_after_a_restart_and_another_gateway_sees_it(tmp_path: Path) -> None:
     first, second = reading_worker(Act(), Act(1, "hang")), reading_worker()
-    async with running(tmp_path, first, jobs_at_once=1, **SLOW) as service, service.at() as http:
+    async with running(tmp_path, first, jobs_at_once=1) as service, service.at() as http:
         reader = await written(service, http)
         await reader.call("POST", "/make", 202)
         await reader.until(ready=2, making=1, queued=2)
@@ -116,7 +114,7 @@ async def test_a_book_goes_on_after_a_restart_and_another_gateway_sees_it(tmp_pa
 async def test_what_waits_is_stopped_and_what_failed_is_made_again(tmp_path: Path) -> None:
     refused = ErrorDetail(message="too odd", type="invalid_request_error", param="text", code="too_odd")
     worker = reading_worker(Act(refusal=refused), Act(1, "hang"), Act())
-    async with running(tmp_path, worker, jobs_at_once=1, **SLOW) as service, service.at() as http:
+    async with running(tmp_path, worker, jobs_at_once=1) as service, service.at() as http:
         reader = await written(service, http)
         await reader.call("POST", "/make", 202)
         await reader.until(failed=1, making=1)
@@ -132,7 +130,7 @@ async def test_a_deleted_book_leaves_nothing(tmp_path: Path) -> None:
     """S14: neither in the database nor in a folder, while a take of it is made."""
     canary = "The canary sang."
     worker = reading_worker(Act(), Act(1, "hang"))
-    async with running(tmp_path, worker, jobs_at_once=1, **SLOW) as service, service.at() as http:
+    async with running(tmp_path, worker, jobs_at_once=1) as service, service.at() as http:
         reader = await written(service, http, title=canary, blocks=[{"text": canary}, {"text": "More."}])
         await reader.call("POST", "/make", 202)
         await reader.until(ready=1, making=1)

@@ -15,7 +15,7 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from tests.gateway.stages.processes import eventually
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.stage import QUICK, all_serving
+from tests.gateway.streams.stage import PATIENT, all_serving
 from worker.protocol import StartRequest
 
 SEED = 3
@@ -90,7 +90,7 @@ async def running(
     async with AsyncExitStack() as stack:
         for worker in workers:
             await stack.enter_async_context(worker.running())
-        options = {"data_dir": tmp_path / "data", "admin_token": ADMIN["X-Admin-Token"], **QUICK, **options}
+        options = {"data_dir": tmp_path / "data", "admin_token": ADMIN["X-Admin-Token"], **PATIENT, **options}
         app = create_app(load_settings(worker_urls=[worker.url for worker in workers], **options))
         gateway: Gateway = app.state.gateway
         await stack.enter_async_context(gateway.running())

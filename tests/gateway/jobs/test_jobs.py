@@ -44,7 +44,7 @@ async def test_a_job_is_spoken_part_by_part_and_fetched_whole(tmp_path: Path) ->
 
 async def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
     first, second = reading_worker(Act(), Act(), Act(1, "hang")), reading_worker()
-    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, first) as service:
         job_id = await service.post()
         await service.until_parts(job_id, 2)
         job = await service.get(job_id)
@@ -65,7 +65,7 @@ async def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
 )
 async def test_a_job_whose_files_are_behind_its_row_begins_anew(tmp_path: Path, name: str, lost: int) -> None:
     first, second = reading_worker(Act(), Act(), Act(1, "hang")), reading_worker()
-    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, first) as service:
         job_id = await service.post(timestamps="word")
         await service.until_parts(job_id, 2)
     path = service.jobs.files(job_id).folder / name
@@ -86,7 +86,7 @@ async def test_a_job_whose_model_has_other_weights_since_begins_anew(
     """As after an upgrade: nobody will have the weights of its first parts again."""
     first, second = reading_worker(Act(), Act(), Act(1, "hang")), reading_worker()
     second.revision = "2"
-    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, first) as service:
         job_id = await service.post()
         await service.until_parts(job_id, 2)
     monkeypatch.setattr("gateway.jobs.runner._FIRST_PAUSE_SECONDS", 0.01)
@@ -136,7 +136,7 @@ async def test_whoever_waits_for_speech_goes_between_two_parts(
 
 async def test_a_cancelled_job_goes_on_where_it_was(tmp_path: Path) -> None:
     worker = reading_worker(Act(), Act(), Act(1, "hang"), Act())
-    async with running(tmp_path, worker, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, worker) as service:
         job_id = await service.post()
         await service.until_parts(job_id, 2)
         async with service.at() as http:
@@ -157,7 +157,7 @@ async def test_a_deleted_job_leaves_nothing(tmp_path: Path) -> None:
     """S14: neither in the database nor in the folder."""
     worker = reading_worker(Act(), Act(), Act(1, "hang"), Act())
     canary = "The canary sang."
-    async with running(tmp_path, worker, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, worker) as service:
         job_id = await service.post(text=f"{canary}\n\n{TEXT}", title=canary)
         await service.until_parts(job_id, 2)
         async with service.at() as http:
@@ -228,7 +228,7 @@ async def test_a_job_of_a_newer_version_is_left_to_a_gateway_that_knows_its_fiel
 
 async def test_tasks_end_with_the_gateway(tmp_path: Path) -> None:
     worker = reading_worker(Act(1, "hang"))
-    async with running(tmp_path, worker, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, worker) as service:
         job_id = await service.post()
         await service.until(job_id, "running")
         assert service.jobs.tending.tasks
@@ -239,7 +239,7 @@ async def test_a_job_that_goes_on_keeps_the_voice_that_was_made_up_for_it(tmp_pa
     features = (ANY_VOICE, "reference")
     first = ScriptedWorker([Act(), Act(), Act(1, "hang")], part_characters=24, features=features)
     second = ScriptedWorker([Act()], part_characters=24, features=features)
-    async with running(tmp_path, first, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
+    async with running(tmp_path, first) as service:
         job_id = await service.post()
         await service.until_parts(job_id, 2)
     async with running(tmp_path, second) as service:

@@ -69,8 +69,7 @@ async def test_a_job_that_goes_on_has_the_same_words(tmp_path: Path) -> None:
         await service.until(job_id, "complete")
         undisturbed = await words_file(service, job_id, "json")
     hanging = reading_worker(Act(), Act(), Act(1, "hang"))
-    patient = {"frame_timeout_seconds": 30, "stall_timeout_seconds": 30}
-    async with running(tmp_path / "two", hanging, **patient) as service:
+    async with running(tmp_path / "two", hanging) as service:
         job_id = await service.post(**fields)
         await service.until_parts(job_id, 2)
         async with service.at() as http:

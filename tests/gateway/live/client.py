@@ -16,8 +16,6 @@ from gateway.slots.line.standing import Standing
 from gateway.timing.part import PartTimes
 from tests.gateway.stages.processes import pcm_of
 
-PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
-"""None of the faults here is a silence, and a busy machine must not be taken for one."""
 SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
 
 

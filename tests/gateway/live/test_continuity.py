@@ -8,7 +8,7 @@ from gateway.live.messages import Start
 from gateway.live.speech.continuity import take_over
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.conditioning import Conditioning
-from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.stages.fleet import describe_model
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import gateway_of
@@ -21,7 +21,7 @@ def latents_of(text: str) -> bytes:
 
 async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None:
     worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         client = Client(gateway)
         await client.say_all(*SENTENCES)
     assert client.pcm == owed(*SENTENCES)
@@ -35,7 +35,7 @@ async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None
 
 async def test_without_that_feature_each_sentence_begins_anew() -> None:
     worker = ScriptedWorker([Act()], features=("reference",))
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         await Client(gateway).say_all(*SENTENCES)
     assert [request.prompt_latents for request in worker.requests] == [None, None, None]
 
@@ -74,7 +74,7 @@ def test_what_is_longer_than_the_model_continues_is_left_out(longest: float, wor
 async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
     long = "A sentence that goes on and on without an end in sight, " * 4
     worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         client = Client(gateway)
         async with client.running():
             client.session.append(long)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import ExitStack
 
 from gateway.slots.line.standing import Standing
-from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.sessions.recordings import until
 from tests.gateway.stages.fleet import ANY, status
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
@@ -14,8 +14,8 @@ from tests.gateway.streams.stage import gateway_of
 
 
 async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> None:
-    options = {**PATIENT, "health_interval_seconds": 60}
-    async with gateway_of(ScriptedWorker([Act(), Act(2, "hang")]), **options) as gateway:
+    again = ScriptedWorker([Act(), Act(2, "hang")])
+    async with gateway_of(again, health_interval_seconds=60) as gateway:
         (worker,) = gateway.pool.workers.values()
         gateway.check_worker = lambda worker: None
         client = Client(gateway)
@@ -35,7 +35,7 @@ async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> No
 
 
 async def test_a_session_that_pauses_while_it_waits_lets_others_pass_and_keeps_its_place() -> None:
-    async with gateway_of(ScriptedWorker([Act()], slots=1), **PATIENT) as gateway:
+    async with gateway_of(ScriptedWorker([Act()], slots=1)) as gateway:
         pool, client = gateway.pool, Client(gateway)
         with ExitStack() as running, ExitStack() as later, ExitStack() as last:
             running.enter_context(pool.admit("running", ANY))
@@ -57,8 +57,7 @@ async def test_a_session_that_pauses_while_it_waits_lets_others_pass_and_keeps_i
 
 
 async def test_the_time_of_a_pause_does_not_count_as_waited() -> None:
-    options = {**PATIENT, "queue_timeout_seconds": 0.2}
-    async with gateway_of(ScriptedWorker([Act()], slots=1), **options) as gateway:
+    async with gateway_of(ScriptedWorker([Act()], slots=1), queue_timeout_seconds=0.2) as gateway:
         client = Client(gateway)
         with ExitStack() as busy:
             busy.enter_context(gateway.pool.admit("busy", ANY))

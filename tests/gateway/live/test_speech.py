@@ -19,16 +19,16 @@ from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.line.standing import Priority
 from gateway.streams.clip.progress import seed_of_take
 from gateway.voices.resolution import Speaker
-from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.stages.fleet import status
 from tests.gateway.stages.scripted_worker import PATCH_BYTES, Act, ScriptedWorker
-from tests.gateway.streams.stage import gateway_of, prefer_the_first
+from tests.gateway.streams.stage import IMPATIENT, gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import WATCHED, ErrorDetail
 
 
 async def test_times_of_sentences_follow_and_all_are_told_before_the_end() -> None:
-    async with gateway_of(ScriptedWorker([Act()]), aligner="off", **PATIENT) as gateway:
+    async with gateway_of(ScriptedWorker([Act()]), aligner="off") as gateway:
         gateway.aligner = FakeAligner(seconds_each=0.05)
         client = Client(gateway, timestamps="word")
         await client.say_all(*SENTENCES)
@@ -44,7 +44,7 @@ async def test_times_of_sentences_follow_and_all_are_told_before_the_end() -> No
 async def test_a_sentence_that_goes_wrong_is_cut_and_said_again() -> None:
     second = SENTENCES[1]
     worker = ScriptedWorker([Act()], features=(WATCHED,), flaws={(second, 7): (3, "noisy")})
-    async with gateway_of(worker, aligner="off", **PATIENT) as gateway:
+    async with gateway_of(worker, aligner="off") as gateway:
         client = Client(gateway, timestamps="word")
         await client.say_all(*SENTENCES)
     whole, end = owed(second), 3 * PATCH_BYTES
@@ -62,7 +62,7 @@ async def test_a_sentence_that_goes_wrong_is_cut_and_said_again() -> None:
 
 
 async def test_after_an_interruption_nothing_is_told_of_what_was_said_before() -> None:
-    async with gateway_of(ScriptedWorker([Act()]), aligner="off", **PATIENT) as gateway:
+    async with gateway_of(ScriptedWorker([Act()]), aligner="off") as gateway:
         gateway.aligner = aligner = FakeAligner(seconds_each=0.05)
         aligner.may_answer.clear()
         client = Client(gateway, timestamps="word")
@@ -80,7 +80,7 @@ async def test_after_an_interruption_nothing_is_told_of_what_was_said_before() -
 async def test_an_utterance_whose_worker_fails_is_finished_by_another(fault: str) -> None:
     faulty = ScriptedWorker([Act(), Act(3, fault)], features=("prompt",))
     sound = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(faulty, sound, **PATIENT) as gateway:
+    async with gateway_of(faulty, sound, **(IMPATIENT if fault == "hang" else {})) as gateway:
         prefer_the_first(gateway)
         client = Client(gateway)
         await client.say_all(*SENTENCES)
@@ -114,7 +114,7 @@ async def say_with(speaker: Speaker, gateway: Gateway, monkeypatch: pytest.Monke
 
 
 async def test_the_seed_that_is_told_is_the_one_of_the_voice(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with gateway_of(ScriptedWorker([Act()]), **PATIENT) as gateway:
+    async with gateway_of(ScriptedWorker([Act()])) as gateway:
         client = await say_with(TunedSpeaker(seed=11), gateway, monkeypatch)
     assert client.pcm == owed(SENTENCES[0], seed=11)
     assert client.of_type("started")[0]["seed"] == client.speech.seed == 11
@@ -123,7 +123,7 @@ async def test_the_seed_that_is_told_is_the_one_of_the_voice(monkeypatch: pytest
 async def test_no_other_model_speaks_than_the_one_that_the_voice_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with gateway_of(worker := ScriptedWorker([Act()]), **PATIENT) as gateway:
+    async with gateway_of(worker := ScriptedWorker([Act()])) as gateway:
         with pytest.raises(ApiError, match="there is no model 'beta'"):
             await say_with(TunedSpeaker(model="beta"), gateway, monkeypatch)
     assert not worker.requests
@@ -134,7 +134,7 @@ async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
         message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
     )
     worker = ScriptedWorker([Act(), Act(refusal=refusal), Act()])
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         client = Client(gateway)
         await client.say_all(*SENTENCES)
     assert client.pcm == owed(SENTENCES[0], SENTENCES[2])
@@ -147,14 +147,14 @@ async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
 async def test_options_that_a_worker_refuses_end_the_session() -> None:
     refusal = ErrorDetail(message="too much", type="invalid_request_error", param="cfg_value", code="range")
     worker = ScriptedWorker([Act(refusal=refusal)])
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         with pytest.raises(ApiError, match="too much"):
             await Client(gateway).say_all(*SENTENCES)
 
 
 async def test_leaving_gives_back_everything() -> None:
     worker = ScriptedWorker([Act(3, "hang")])
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         client = Client(gateway)
         task = asyncio.create_task(client.speech.run())
         client.session.append("A sentence. And")
@@ -189,7 +189,7 @@ def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> No
 
 async def test_a_lexicon_holds_for_the_session_and_divides_no_word() -> None:
     worker = ScriptedWorker([Act()])
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         client = Client(gateway, lexicon={"Yahoo! Inc.": "yah hoo ink"})
         async with client.running():
             for piece in ("Meet Yah", "oo", "! ", "Inc", ". Then go.", " Bye."):

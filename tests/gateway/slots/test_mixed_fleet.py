@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.slots.requirement import Requirement
-from tests.gateway.live.client import PATIENT, SENTENCES, Client, owed
+from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.stages.fleet import Fleet, status, worker_of
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import CLIP, Ear, gateway_of, prefer_the_first, speak
@@ -21,7 +21,7 @@ UNTAKEN = pytest.mark.parametrize("act", [Act(fault="mute"), Act(refusal=DRAININ
 @UNTAKEN
 async def test_a_clip_that_one_model_did_not_take_is_spoken_by_another(act: Act) -> None:
     old, new = ScriptedWorker([act], revision="1"), ScriptedWorker([Act()], revision="2")
-    async with gateway_of(old, new) as gateway:
+    async with gateway_of(old, new, accept_timeout_seconds=0.3) as gateway:
         prefer_the_first(gateway)
         outcome = await speak(gateway, ear := Ear())
     assert ear.pcm == CLIP and ear.starts == ["w1"]
@@ -31,8 +31,7 @@ async def test_a_clip_that_one_model_did_not_take_is_spoken_by_another(act: Act)
 @UNTAKEN
 async def test_so_is_a_sentence_of_a_live_session(act: Act) -> None:
     old, new = ScriptedWorker([act], revision="1"), ScriptedWorker([Act()], revision="2")
-    options = {**PATIENT, "accept_timeout_seconds": 0.3}
-    async with gateway_of(old, new, **options) as gateway:
+    async with gateway_of(old, new, accept_timeout_seconds=0.3) as gateway:
         prefer_the_first(gateway)
         client = Client(gateway)
         await client.say_all(*SENTENCES)

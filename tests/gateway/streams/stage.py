@@ -17,13 +17,11 @@ from worker.protocol import StartRequest
 TEXT = "Faults are planned for."
 SEED = 3
 PATCHES = len(frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
-QUICK = {
-    "frame_timeout_seconds": 0.3,
-    "stall_timeout_seconds": 0.3,
-    "accept_timeout_seconds": 0.3,
-    "health_retry_seconds": 0.02,
-    "failover_timeout_seconds": 5,
-}
+_SILENCES = ("frame_timeout_seconds", "stall_timeout_seconds", "accept_timeout_seconds")
+PATIENT = {**dict.fromkeys(_SILENCES, 60), "health_retry_seconds": 0.02, "failover_timeout_seconds": 5}
+"""A busy computer is not taken for a worker that says nothing."""
+IMPATIENT = dict.fromkeys(_SILENCES, 0.3)
+"""With workers that do say nothing."""
 
 
 def pcm_of(text: str) -> bytes:
@@ -61,7 +59,7 @@ async def gateway_of(*workers: ScriptedWorker, **options: object) -> AsyncIterat
         for worker in workers:
             await stack.enter_async_context(worker.running())
         urls = ",".join(worker.url for worker in workers)
-        gateway = Gateway(load_settings(worker_urls=urls, **{**QUICK, **options}))
+        gateway = Gateway(load_settings(worker_urls=urls, **{**PATIENT, **options}))
         await stack.enter_async_context(gateway.running())
         await all_serving(gateway)
         yield gateway

@@ -14,7 +14,7 @@ from gateway.slots.capacity.worker import Health
 from gateway.workers.frame_stream import FrameStream
 from gateway.workers.metronome import Metronome
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.stage import CLIP, QUICK, Ear, gateway_of, speak
+from tests.gateway.streams.stage import CLIP, IMPATIENT, Ear, gateway_of, speak
 from worker.protocol import StartRequest
 
 
@@ -29,8 +29,7 @@ async def test_connections_are_used_again_after_requests_that_ended_in_order() -
 
 async def test_a_second_burst_finds_every_connection_of_the_first() -> None:
     worker = ScriptedWorker([Act()] * 200, slots=100, together=100)
-    patient = {name: 30 for name in QUICK if name.endswith("timeout_seconds")}
-    async with gateway_of(worker, connect_timeout_seconds=30, **patient) as gateway:
+    async with gateway_of(worker, connect_timeout_seconds=30) as gateway:
         for _ in range(2):
             await asyncio.gather(*(speak(gateway, Ear()) for _ in range(100)))
     assert worker.connections == 100
@@ -76,7 +75,7 @@ class Closing:
 async def test_when_one_kept_connection_is_dead_the_others_are_not_tried() -> None:
     """What drops idle connections without a word drops them all: a firewall, a partition."""
     worker = ScriptedWorker([Act(), Act(), Act(fault="mute"), Act()])
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **IMPATIENT) as gateway:
         await asyncio.gather(speak(gateway, Ear()), speak(gateway, Ear()))
         assert worker.connections == 2
         await speak(gateway, ear := Ear())

@@ -9,7 +9,7 @@ from tests.gateway.stages.processes import eventually
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of, speak
 
-PATIENT = {"stall_timeout_seconds": 60, "frame_timeout_seconds": 10, "cancel_timeout_seconds": 0.1}
+CANCEL_SECONDS = 0.1
 SLOTS = 4
 """Of a scripted worker."""
 
@@ -30,13 +30,13 @@ async def arrived(worker: ScriptedWorker, count: int) -> None:
         return True if len(worker.requests) == count else None
 
     await eventually(enough, f"{count} streams on the worker")
-    await asyncio.sleep(5 * PATIENT["cancel_timeout_seconds"])
+    await asyncio.sleep(5 * CANCEL_SECONDS)
 
 
 async def test_no_more_streams_leave_than_there_is_room_for_elsewhere() -> None:
     """The others would wait without a slot, and end, while the one that they had stands empty."""
     emptied, other = ScriptedWorker([Act(2, "hang")]), ScriptedWorker([Act(2, "hang")])
-    async with gateway_of(emptied, other, **PATIENT) as gateway:
+    async with gateway_of(emptied, other, cancel_timeout_seconds=CANCEL_SECONDS) as gateway:
         first, second = gateway.pool.workers.values()
         with gateway.pool.slots_change(second):
             second.trust.held = True

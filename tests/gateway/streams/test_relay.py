@@ -20,7 +20,17 @@ from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream, StreamBroken
 from gateway.workers.metronome import Metronome
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.stage import CLIP, PATCHES, SEED, TEXT, Ear, gateway_of, prefer_the_first, speak
+from tests.gateway.streams.stage import (
+    CLIP,
+    IMPATIENT,
+    PATCHES,
+    SEED,
+    TEXT,
+    Ear,
+    gateway_of,
+    prefer_the_first,
+    speak,
+)
 from worker.protocol import ErrorDetail, Paused, StartRequest
 
 FAULTS = (
@@ -50,12 +60,17 @@ FAULTS = (
 )
 
 
+SILENT = ("silence", "hang", "backwards")
+"""After these nothing new comes."""
+
+
 @pytest.mark.parametrize("patches", [1, 3])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_after_any_fault_the_clip_is_finished_by_another_worker(fault: str, patches: int) -> None:
     faulty = ScriptedWorker([Act(patches, fault)])
     sound = ScriptedWorker([Act()])
-    async with gateway_of(faulty, sound) as gateway:
+    patience = IMPATIENT if fault in SILENT else {}
+    async with gateway_of(faulty, sound, **patience) as gateway:
         prefer_the_first(gateway)
         ear = Ear()
         outcome = await speak(gateway, ear)
@@ -74,7 +89,7 @@ async def test_a_request_that_an_engine_has_lost_is_finished_by_another(
     """Its worker is alive, and its engine is at work for others."""
     monkeypatch.setattr(relay, "_STALLS_WITHOUT_CONTENT", 1)
     forgetful, sound = ScriptedWorker([Act(1, "lost")]), ScriptedWorker([Act()])
-    async with gateway_of(forgetful, sound) as gateway:
+    async with gateway_of(forgetful, sound, **IMPATIENT) as gateway:
         prefer_the_first(gateway)
         outcome = await speak(gateway, ear := Ear())
     assert ear.pcm == CLIP
@@ -132,7 +147,7 @@ async def test_beyond_the_limit_of_migrations_the_client_gets_an_error() -> None
 async def test_a_request_that_ends_two_workers_without_a_patch_is_refused(fault: str) -> None:
     """S27: a request under which workers die is not tried on all of them."""
     workers = [ScriptedWorker([Act(0, fault)]) for _ in range(3)]
-    async with gateway_of(*workers) as gateway:
+    async with gateway_of(*workers, **IMPATIENT) as gateway:
         with pytest.raises(ApiError) as failed:
             await speak(gateway, Ear())
     assert failed.value.code == "worker_failed"
@@ -155,7 +170,7 @@ async def test_a_begun_clip_is_not_continued_with_other_weights() -> None:
 
 async def test_a_worker_that_does_not_accept_is_passed_over() -> None:
     mute, sound = ScriptedWorker([Act(fault="mute")]), ScriptedWorker([Act()])
-    async with gateway_of(mute, sound) as gateway:
+    async with gateway_of(mute, sound, **IMPATIENT) as gateway:
         prefer_the_first(gateway)
         outcome = await speak(gateway, ear := Ear())
     assert ear.pcm == CLIP
@@ -199,7 +214,7 @@ async def test_a_clip_is_at_least_as_long_as_a_patch(speed: float) -> None:
 
 async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worker_hangs() -> None:
     worker = ScriptedWorker([Act(2, "silence")])
-    async with gateway_of(worker, frame_timeout_seconds=5, cancel_timeout_seconds=0.1) as gateway:
+    async with gateway_of(worker, cancel_timeout_seconds=0.1) as gateway:
         ear = Ear()
         running = asyncio.create_task(speak(gateway, ear))
         await ear.on_audio.wait()
@@ -211,7 +226,7 @@ async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worke
 
 async def test_a_request_that_was_ended_is_not_tried_again_when_its_worker_fails() -> None:
     worker = ScriptedWorker([Act(2, "silence"), Act(fault="mute")])
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **IMPATIENT) as gateway:
         speaking = asyncio.create_task(speak(gateway, ear := Ear()))
         await ear.on_audio.wait()
         (ticket_id,) = gateway.pool.tickets
@@ -223,8 +238,7 @@ async def test_a_request_that_was_ended_is_not_tried_again_when_its_worker_fails
 
 async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> None:
     worker = ScriptedWorker([*[Act(1, "leave")] * (PATCHES - 1), Act()])
-    patience = dict.fromkeys(("frame_timeout_seconds", "stall_timeout_seconds", "accept_timeout_seconds"), 60)
-    async with gateway_of(worker, max_migrations=0, **patience) as gateway:
+    async with gateway_of(worker, max_migrations=0) as gateway:
         outcome = await speak(gateway, ear := Ear())
     assert ear.pcm == CLIP
     assert outcome.migrations == PATCHES - 1
@@ -232,7 +246,7 @@ async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> 
 
 async def test_streams_leave_a_worker_that_is_emptied_when_there_is_room_elsewhere() -> None:
     slow, other = ScriptedWorker([Act(2, "hang")]), ScriptedWorker([Act()])
-    async with gateway_of(slow, other, stall_timeout_seconds=60) as gateway:
+    async with gateway_of(slow, other) as gateway:
         prefer_the_first(gateway)
         speaking = asyncio.create_task(speak(gateway, ear := Ear()))
         await ear.on_audio.wait()

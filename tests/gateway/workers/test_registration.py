@@ -19,7 +19,7 @@ from gateway.slots.capacity.worker import Health
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.stages.fleet import status
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
-from tests.gateway.streams.stage import CLIP, QUICK, SEED, TEXT, Ear
+from tests.gateway.streams.stage import CLIP, PATIENT, SEED, TEXT, Ear
 from tests.gateway.workers.health import until_health
 from worker.protocol import REGISTRATION_PATH, Registration
 
@@ -33,7 +33,7 @@ def registration(url: str = "http://127.0.0.1:9", *, leaving: bool = False, **sa
 @asynccontextmanager
 async def empty_gateway(**options: object) -> AsyncIterator[Gateway]:
     """A running gateway without a static list."""
-    gateway = Gateway(load_settings(**{**QUICK, "worker_secret": SECRET, **options}))
+    gateway = Gateway(load_settings(**{**PATIENT, "worker_secret": SECRET, **options}))
     async with gateway.running():
         yield gateway
 

@@ -17,7 +17,7 @@ from gateway.synthesis.synthesis import Synthesis
 from gateway.voices.fields import VoiceParameters
 from gateway.voices.resolution import DirectedSpeaker, Speaker
 from models import speech
-from tests.gateway.live.client import PATIENT, SENTENCES, Client
+from tests.gateway.live.client import SENTENCES, Client
 from tests.gateway.stages.fleet import Fleet, describe_model, status, worker_of
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
@@ -41,7 +41,7 @@ async def test_every_paragraph_is_told() -> None:
 
 async def test_a_live_session_goes_on_as_it_began() -> None:
     worker = ScriptedWorker([Act()], features=(INSTRUCTIONS, "prompt"))
-    async with gateway_of(worker, **PATIENT) as gateway:
+    async with gateway_of(worker) as gateway:
         await Client(gateway, instructions=CALM).say_all(*SENTENCES)
     assert [start.instructions for start in worker.requests] == [CALM, None, None]
     assert [start.prompt_text for start in worker.requests] == [None, *SENTENCES[:2]]
