@@ -7,7 +7,9 @@ units.py          units, and their names
 quantities.py     measures, percentages
 rates.py          how much in which time, or in another unit
 verses.py         chapter and verse
-calendar.py       dates, times, years
+calendar.py       dates
+times.py          times of the day
+years.py          years, decades
 formulas.py       chemistry, algebra, names of models
 identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
@@ -28,7 +30,9 @@ from gateway.text.english import (
     quantities,
     rates,
     signs,
+    times,
     verses,
+    years,
 )
 from gateway.text.english.numbers import cardinal, digits
 
@@ -50,6 +54,8 @@ RULES = (
     *address_rules(_SIGNS, _address_number),
     *verses.RULES,
     *calendar.RULES,
+    *times.RULES,
+    *years.RULES,
     *formulas.RULES,
     *identifiers.RULES,
     *money.RULES,

@@ -1,0 +1,72 @@
+"""Times of the day, with their zones, and laps."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, digits, pair
+from gateway.text.rules import Rule, rule
+
+
+def _offset(match: re.Match[str]) -> str:
+    """Of a time, from Greenwich."""
+    minutes = int(match["minutes"])
+    hours = f" {'plus' if match['sign'] == '+' else 'minus'} {cardinal(int(match['hours']))}"
+    return f", U T C{hours}" + (f" {cardinal(minutes)}" if minutes else "")
+
+
+def _time(match: re.Match[str]) -> str | None:
+    hour, minute, second = int(match["hour"]), int(match["minute"]), match["second"]
+    half = f" {match['half'].lower()} m" if match["half"] else ""
+    if second:
+        return (
+            f"{cardinal(hour)} {pair(minute) if minute else 'zero'} and {cardinal(int(second))} seconds{half}"
+        )
+    if minute:
+        return f"{cardinal(hour)} {pair(minute)}{half}"
+    if half:
+        return cardinal(hour) + half
+    return (
+        f"{cardinal(hour)} o'clock" if 0 < hour <= 12 else f"{cardinal(hour)} hundred" if hour else "midnight"
+    )
+
+
+def _lap(match: re.Match[str]) -> str:
+    seconds = pair(int(match[2])) if int(match[2]) else "zero"
+    return f"{cardinal(int(match[1]))} {seconds} point {digits(match[3])}"
+
+
+def _hour(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match['hour']))} {match['half'].lower()} m"
+
+
+_HALF = r"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-])|\b))"
+_ZONES = {"EST": "E S T", "PST": "P S T", "UTC": "U T C", "GMT": "G M T", "CET": "C E T", "EDT": "E D T"}
+RULES: tuple[Rule, ...] = (
+    rule(
+        r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+−-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
+        _offset,
+    ),
+    rule(
+        r"(?<![\w:.])\d?\d:\d\d(?::\d\d)?(?P<say>(?P<sign>\+)(?P<hours>[01]\d):?(?P<minutes>[0-5]\d))(?![\d:])",
+        _offset,
+    ),
+    rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
+    rule(
+        r"\b(?:GMT|UTC)\s?[+−-]\s?(?P<say>0?(?P<h>\d{1,2}):00)(?!\d)", lambda match: cardinal(int(match["h"]))
+    ),
+    rule(
+        rf"(?:(?<![\w:.])|(?<=\dT))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
+        rf"(?!\d|:\d){_HALF}?Z?",
+        _time,
+    ),
+    rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
+    rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
+    rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
+    rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
+    rule(r"(?<![\w/])24/7/365(?![\w/])", "twenty-four seven, three sixty-five"),
+    rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
+    rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),
+    rule(r"(?<![\w.,/-])50[-–]50(?![\w/%-]|[.,]\d)", "fifty fifty"),
+    rule(r"(?<=[apAP]\.[mM]\.)\s?[-–—]\s?(?=\d)", " to "),
+)

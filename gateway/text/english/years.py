@@ -1,0 +1,84 @@
+"""Years, decades, and from when to when something was."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, pair, plural, year
+from gateway.text.rules import Rule, rule
+
+
+def _decade(match: re.Match[str]) -> str:
+    century, tens = match["century"], int(match["tens"])
+    name = plural(cardinal(tens))
+    name = f"{name[:-2]}ies" if name.endswith("ys") else name
+    if not tens:
+        name = "hundreds" if century and century != "20" else "two thousands"
+    return f"{cardinal(int(century))} {name}" if century and name != "two thousands" else name
+
+
+def _year(match: re.Match[str]) -> str:
+    return year(int(match["say"]))
+
+
+def _short_range(match: re.Match[str]) -> str:
+    return f"{year(int(match[1]))} to {pair(int(match[2]))}"
+
+
+def _year_range(match: re.Match[str]) -> str | None:
+    first, last = int(match[1]), int(match[2])
+    return f"{year(first)} to {year(last)}" if first < last else None
+
+
+_COUNTED = (
+    r"(?!\s+(?:people|units|men|women|children|users|words|more|other|of|in)\b|\s+\w+s\b)"
+    r"(?![,.]\d|%|-\d|\s?[$€£]|\s?k[mg]\b)"
+)
+"""What follows a number of things, and no year."""
+_TIME_WORDS = (
+    r"[Ii]n|[Ss]ince|[Dd]uring|[Uu]ntil|[Tt]ill|[Yy]ear|[Cc]irca|[Cc]a\.|\bc\.|©|\([Cc]\)|[Cc]opyright"
+)
+_PERHAPS_TIME = (
+    "[Bb]y|[Oo]f|[Ff]rom|[Tt]o|[Bb]efore|[Aa]fter|[Bb]ack in|[Aa]nd|[Bb]etween|[Aa]round|[Ss]pring|[Ss]ummer|"
+    "[Aa]utumn|[Ff]all|[Ww]inter"
+)
+_BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
+_CENTURIES = r"(?:1\d|20)\d\d"
+RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.])(?P<century>1[1-9]|20)(?P<tens>\d0)['’]?s\b", _decade),
+    rule(r"(?P<say>['’](?P<tens>[1-9]0)['’]?s(?P<century>))\b", _decade),
+    rule(r"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)['’]s(?P<century>))\b", _decade),
+    rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
+    rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
+    rule(
+        rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
+        _decade,
+    ),
+    rule(r"©\s?(?P<y>(?:19|20)\d\d)\b", lambda match: f"copyright {year(int(match['y']))}"),
+    rule(
+        rf"(?:(?<=\()|\b[Yy]ear (?:was|is) )(?P<say>{_CENTURIES})(?=\)|[.,;!?]?(?:\s|$))(?!\s\w+s\b)", _year
+    ),
+    rule(
+        rf"(?<![\w.,$€£/-])({_CENTURIES})/(\d\d)(?=\s(?:season|academic|school|fiscal|financial|tax|winter)\b)",
+        _short_range,
+    ),
+    rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?(\d\d)(?![\w.,-]\w|\w)", _short_range),
+    rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?({_CENTURIES})\b(?!,\d|\.\d|\s?[%$€£])", _year_range),
+    rule(
+        rf"\b(?:{_TIME_WORDS})\s(?P<say>{_CENTURIES})\b(?!,\d|\.\d|%|-\d)",
+        _year,
+    ),
+    rule(
+        rf"\b(?:{_PERHAPS_TIME})\s(?P<say>1[5-9]\d\d|20\d\d)\b{_COUNTED}",
+        _year,
+    ),
+    rule(
+        r"(?:(?<=[Tt]he )|(?<=[Tt]his )|(?<='s ))(?P<say>(?:1[6-9]|20)\d\d)"
+        r"(?=\s(?!people|men|women)[a-z]+[^s\W]\b)",
+        _year,
+    ),
+    rule(r"(?<=[Tt]he )(?P<say>(?:19|20)\d\d)(?=\s[A-Z][a-z])", _year),
+    rule(r"(?:^|(?<=[.!?] ))(?P<say>(?:19|20)\d\d)(?=\s(?:was|is|will|has|had|saw|brought)\b)", _year),
+    rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
+    rule(rf"\b(?:AD|[Bb]orn|d\.|b\.)\s(?P<say>{_CENTURIES})\b", _year),
+)
