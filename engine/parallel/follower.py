@@ -95,7 +95,8 @@ class Follower:
 
 def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
     """Run `serve` for rank 0 at the other end of a socket; what it raises is told there. Ends the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for rank 0, which ends this process
+    for sign in (signal.SIGINT, signal.SIGTERM):  # to a whole group; rank 0 ends this process
+        signal.signal(sign, signal.SIG_IGN)
     follower = Follower(Channel(socket.socket(fileno=descriptor)))
     status = 0
     try:

@@ -67,8 +67,8 @@ def test_two_gpus_say_what_one_says_also_where_one_is_killed(
             assert [member.process.load[0] for member in pool._engine._devices] == [1, 1]
             for stream in both:
                 assert np.array_equal(np.concatenate(list(stream)), expected)
-        stays, goes = (pool.generate("hello", seed=1, min_seconds=4.0, max_seconds=4.0) for _ in DEVICES)
+        stays, goes = (pool.generate("hello", seed=1, min_seconds=1.0, max_seconds=1.0) for _ in DEVICES)
         os.kill(pool._engine._devices[1].process._process.pid, signal.SIGKILL)
         lengths = [sum(map(len, stream)) for stream in (stays, goes)]
-        assert lengths[0] == lengths[1] >= 4 * pool.sample_rate
+        assert lengths[0] == lengths[1] >= pool.sample_rate
         assert np.array_equal(pool.synthesize(**CLIP), alone[0])

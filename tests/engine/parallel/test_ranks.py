@@ -64,6 +64,14 @@ def test_a_rank_that_hangs_raises_or_dies_in_a_step_ends_all(ranks: Ranks, step:
         pytest.fail("a lost engine began a step")
 
 
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_is_for_rank_0_alone(ranks: Ranks, sign: signal.Signals) -> None:
+    for pid in pids_of(ranks):
+        os.kill(pid, sign)
+    with ranks.step(steps.COMPUTE, NOTHING, NOTHING):
+        assert len(ranks.answers()) == 2
+
+
 @pytest.mark.parametrize(
     ("sign", "reason"), [(signal.SIGKILL, "died, signal 9"), (signal.SIGSTOP, "told nothing")]
 )
