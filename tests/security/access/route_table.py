@@ -154,7 +154,7 @@ OWNED = {
     ("POST", "/v1/audio/voice_consents/{id}"),
     ("POST", "/v1/audio/voices"),
 }
-"""Of what has an owner: its own tests tell owners apart."""
+"""Of what has an owner: test_owners.py tells owners apart, tickets and lexicons their own tests."""
 
 
 WORKERS = {("POST", "/api/registrations")}
