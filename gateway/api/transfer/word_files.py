@@ -24,12 +24,16 @@ def check_form(form: str) -> None:
 
 
 async def words_response(told: Told, name: str, form: str, *, noted: bool) -> StreamingResponse:
-    """The file `name`.`form`, read and written while it is sent. Raises OSError."""
+    """The file `name`.`form`, read and written while it is sent. Raises ApiError 404, and OSError."""
     media_type, write = FORMATS[form]
+    try:
+        source = await asyncio.to_thread(lambda: told.source)
+    except FileNotFoundError:
+        raise ApiError(404, "no_timestamps", "there are no times of its words") from None
     headers = {
         "Content-Disposition": disposition(f"{name}.{form}"),
         "Content-Type": media_type if form == "json" else f"{media_type}; charset=utf-8",
-        "X-Timestamps-Source": await asyncio.to_thread(lambda: told.source),
+        "X-Timestamps-Source": source,
         **note_headers(noted),
     }
     return StreamingResponse(beside(_in_blocks(write(told))), headers=headers)

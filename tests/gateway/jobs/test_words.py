@@ -104,6 +104,16 @@ async def test_nobody_is_told_what_nobody_asked_for(tmp_path: Path) -> None:
         assert not service.jobs.files(job_id).words.exists()
 
 
+async def test_words_that_are_gone_are_not_there(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker()) as service:
+        job_id = await service.post(timestamps="word")
+        await service.until(job_id, "complete")
+        service.jobs.files(job_id).words.unlink()
+        async with service.at() as http:
+            error = check_error(await http.get(f"/api/jobs/{job_id}/words.json"), 404)
+        assert error["code"] == "no_timestamps"
+
+
 @pytest.mark.parametrize("granularity", ["word", "character"])
 def test_a_file_is_read_a_part_at_a_time(tmp_path: Path, granularity: Granularity) -> None:
     """No piece of a file holds more than a part, however many there are."""
