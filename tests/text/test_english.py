@@ -72,6 +72,25 @@ MEASURES = {
     '1/4" bolt, a 6" sub, 12" by 5".': "one quarter inch bolt, a six inch sub, twelve inches by five inches.",
     'He said "I am 12" and left.': 'He said "I am twelve" and left.',
 }
+DATES = {
+    "at 11:59 p.m. PT, 8pm ET (12:15 a.m. EST)": "at eleven fifty-nine p m P T, eight p m E T (twelve"
+    " fifteen a m E S T)",
+    "9 a.m. The end. 5 CT scans": "nine a m. The end. five CT scans",
+    "5pm EST/2pm PST": "five p m E S T, two p m P S T",
+    "at 1430 hrs or 0900 hours, 1200 hours of work": "at fourteen thirty hours or oh nine hundred"
+    " hours, one thousand two hundred hours of work",
+    "Mar '24, class of '09, Q1'23": "March twenty-four, class of oh nine, Q one twenty-three",
+    "the 1930s–40s, 1980s-1990s": "the nineteen thirties to forties, nineteen eighties to nineteen nineties",
+    "est. 1990, built 1850, est. 2000 people": "established nineteen ninety, built eighteen fifty,"
+    " established two thousand people",
+    "(2020 census), 2020/21, 1999/00": "(twenty twenty census), twenty twenty to twenty-one, nineteen"
+    " ninety-nine to two thousand",
+    "OOO 12/24–1/2": "OOO December twenty-fourth to January second",
+    "5/16-3/8 inch": "five sixteenth to three eighths inch",
+    "On the 5th of Nov., at 6.": "On the fifth of November, at six.",
+    "closed Sun. & Mon./Wed. mornings": "closed Sunday and Monday/Wednesday mornings",
+    "I saw the Sun. It rose.": "I saw the Sun. It rose.",
+}
 NAMES_OF_FILES = {
     "in C:\\Users\\me\\notes.txt now": "in C colon backslash Users backslash me backslash notes dot txt now",
     "C:\\Program Files\\App\\a.exe": "C colon backslash Program Files backslash App backslash a dot exe",
@@ -128,3 +147,18 @@ def test_a_slash_between_measures_says_per_or_or(written: str) -> None:
 @pytest.mark.parametrize("written", MEASURES)
 def test_measures_are_named(written: str) -> None:
     assert said(written) == bare(MEASURES[written])
+
+
+@pytest.mark.parametrize("written", DATES)
+def test_dates_and_times_are_said(written: str) -> None:
+    assert said(written) == bare(DATES[written])
+
+
+def test_a_sentence_goes_on_behind_what_is_shortened() -> None:
+    """A full stop that is left is a pause."""
+    assert normalise("At 9 p.m. PT we met on the 5th of Nov., closed Sun. & Mon. nights.", "en").text == (
+        "At nine p m P T we met on the fifth of November, closed Sunday and Monday nights."
+    )
+    assert normalise("We met on Mon. Then we left on 5 Nov.", "en").text == (
+        "We met on Mon. Then we left on the fifth of November."
+    )

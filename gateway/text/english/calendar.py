@@ -17,6 +17,7 @@ _WEEKDAYS = {
     "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday",
 }  # fmt: skip
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)}|(?:{'|'.join(sorted(_SHORT, key=len, reverse=True))})\b\.?)"
+_MONTH_ENDS = r"(?:\b|(?<=\.)(?=[,;:)]|\s+[a-z\d]))"
 _DAY = r"(?P<day>[12]\d|3[01]|0?[1-9])"
 _TO = r"\s?[-–—]\s?"
 _YEAR = r"(?P<year>[12]\d{3})"
@@ -80,6 +81,16 @@ def _months(match: re.Match[str]) -> str:
     return f"{_SHORT[match['from']]} to {_SHORT[match['until']]}{years}"
 
 
+def _month_of_century(match: re.Match[str]) -> str:
+    return f"{_month_name(match['month'])} {pair(int(match['years']))}"
+
+
+def _from_to(match: re.Match[str]) -> str:
+    """ "12/24–1/2"."""
+    first = _spoken_date(int(match["m"]), int(match["d"]), "")
+    return f"{first} to {_spoken_date(int(match['m2']), int(match['d2']), '')}"
+
+
 def _day_first(match: re.Match[str]) -> str:
     years = f" {year(int(match['year']))}" if match["year"] else ""
     of = (
@@ -135,12 +146,25 @@ RULES: tuple[Rule, ...] = (
         rf"\b{_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
         _month_first,
     ),
-    rule(rf"\b(?P<the>[Tt]he\s)?{_DAY}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s{_YEAR}\b)?", _day_first),
+    rule(
+        rf"\b(?P<the>[Tt]he\s)?{_DAY}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}{_MONTH_ENDS}(?:,?\s{_YEAR}\b)?",
+        _day_first,
+    ),
     rule(
         rf"\b(?=[A-S])(?P<from>{_ABBREVIATED})\.?{_TO}(?P<until>{_ABBREVIATED})\b(?:\.(?=,|:|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
         _months,
     ),
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),
+    rule(rf"\b{_MONTH}\s['’](?P<years>[0-4]\d|[6-9]\d)(?![\w'’])", _month_of_century),
+    rule(
+        r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-57-9]|2\d|3[01])\s?[-–—]\s?"
+        r"(?P<m2>1[0-2]|0?[1-9])/(?P<d2>[12]\d|3[01]|0?[1-9])(?![\w/]|\.\d|\s?[\"”]|\s?(?:in|inch|lb|cups?|miles?)\b)",
+        _from_to,
+    ),
+    rule(
+        r"(?<!\b[Tt]he )\b(?P<say>(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\.)(?=[,;:/)]|\s(?:&|[a-z]))",
+        lambda match: _WEEKDAYS[match["say"].rstrip(".")],
+    ),
     rule(rf"\b(?P<say>(?:{'|'.join(_SHORT)})\b\.?)(?=\s\d)", lambda match: _month_name(match["say"])),
     rule(rf"\b(?P<from>{_WEEKDAY})\.?{_TO}(?P<until>{_WEEKDAY})\b(?:\.(?=,|:|\s+[a-z\d]))?", _weekdays),
     rule(

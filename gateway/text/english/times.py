@@ -31,6 +31,13 @@ def _time(match: re.Match[str]) -> str | None:
     )
 
 
+def _clock(match: re.Match[str]) -> str:
+    """Of a day of twenty-four hours without a colon, "0930 hrs"."""
+    hour, minute = match["clock"][:2], int(match["clock"][2:])
+    hours = pair(int(hour)) if hour != "00" else "zero"
+    return f"{hours} {pair(minute) if minute else 'hundred'} hours"
+
+
 def _lap(match: re.Match[str]) -> str:
     seconds = pair(int(match[2])) if int(match[2]) else "zero"
     return f"{cardinal(int(match[1]))} {seconds} point {digits(match[3])}"
@@ -40,8 +47,34 @@ def _hour(match: re.Match[str]) -> str:
     return f"{cardinal(int(match['hour']))} {match['half'].lower()} m"
 
 
-_HALF = r"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-])|\b))"
-_ZONES = {"EST": "E S T", "PST": "P S T", "UTC": "U T C", "GMT": "G M T", "CET": "C E T", "EDT": "E D T"}
+_ZONES = {
+    name: " ".join(name)
+    for name in (
+        *(
+            "EST",
+            "EDT",
+            "CST",
+            "CDT",
+            "MST",
+            "MDT",
+            "PST",
+            "PDT",
+            "UTC",
+            "GMT",
+            "BST",
+            "CET",
+            "CEST",
+            "IST",
+            "JST",
+        ),
+        *("AEST", "AEDT", "HKT", "SGT"),
+    )
+}
+_SHORT_ZONES = {name: " ".join(name) for name in ("ET", "CT", "MT", "PT")}
+"""Which mean other things as well, and follow a time alone."""
+_ZONE = "|".join((*_ZONES, *_SHORT_ZONES))
+_HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
+_AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
     rule(
         r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+−-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
@@ -64,6 +97,14 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
     rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
+    rule(
+        r"(?:(?<=\d[apAP][mM] )|(?<=[apAP]\.[mM]\. )|(?<=\d [apAP][mM] )|(?<=:\d\d ))"
+        rf"(?P<say>{'|'.join(_SHORT_ZONES)})\b",
+        lambda match: _SHORT_ZONES[match["say"]],
+    ),
+    rule(r"(?:(?<=\b[A-Z][SD]T)|(?<=[mM.] [ECMP]T))\s?/\s?(?=\d)", ", "),
+    rule(r"(?<![\w.,:/-])(?P<say>(?P<clock>0\d[0-5]\d)\s?(?:hrs|hours)\b)", _clock),
+    rule(rf"\b(?:{_AT})\s(?P<say>(?P<clock>(?:1\d|2[0-3])[0-5]\d)\s?(?:hrs|hours)\b)", _clock),
     rule(r"(?<![\w/])24/7/365(?![\w/])", "twenty-four seven, three sixty-five"),
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
     rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),

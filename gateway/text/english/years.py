@@ -21,8 +21,24 @@ def _year(match: re.Match[str]) -> str:
     return year(int(match["say"]))
 
 
+def _of_century(match: re.Match[str]) -> str | None:
+    """Without its century, "'09"."""
+    value = int(match["say"][-2:])
+    return pair(value) if value else None
+
+
+def _next_year(match: re.Match[str]) -> str | None:
+    """ "2020/21"."""
+    return _short_range(match) if int(match[2]) == (int(match[1]) + 1) % 100 else None
+
+
+def _to_decade(match: re.Match[str]) -> str:
+    return f" to {plural(cardinal(int(match['tens'])))[:-2]}ies"
+
+
 def _short_range(match: re.Match[str]) -> str:
-    return f"{year(int(match[1]))} to {pair(int(match[2]))}"
+    first, last = int(match[1]), int(match[2])
+    return f"{year(first)} to {pair(last) if last else year((first // 100 + 1) * 100)}"
 
 
 def _year_range(match: re.Match[str]) -> str | None:
@@ -42,12 +58,16 @@ _PERHAPS_TIME = (
     "[Bb]y|[Oo]f|[Ff]rom|[Tt]o|[Bb]efore|[Aa]fter|[Bb]ack in|[Aa]nd|[Bb]etween|[Aa]round|[Ss]pring|[Ss]ummer|"
     "[Aa]utumn|[Ff]all|[Ww]inter"
 )
+_AFTER_YEAR = "census|estimate|est|data|figures|edition|model|season|version|film|album|song|book|novel"
 _BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
 _CENTURIES = r"(?:1\d|20)\d\d"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<century>1[1-9]|20)(?P<tens>\d0)['’]?s\b", _decade),
     rule(r"(?P<say>['’](?P<tens>[1-9]0)['’]?s(?P<century>))\b", _decade),
     rule(r"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)['’]s(?P<century>))\b", _decade),
+    rule(r"(?<=\d0s)\s?[-–—]\s?(?P<tens>[2-9]0)s\b", _to_decade),
+    rule(r"(?<=\d0s)\s?[-–—]\s?(?=(?:1[1-9]|20)\d0s\b)", " to "),
+    rule(r"(?:(?<=\s)|(?<=\()|(?<=\b[QH]\d)|^)(?P<say>['’]\d\d)(?![\w'’]|[.,]\d|\s?[\"”])", _of_century),
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
     rule(
@@ -62,6 +82,8 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![\w.,$€£/-])({_CENTURIES})/(\d\d)(?=\s(?:season|academic|school|fiscal|financial|tax|winter)\b)",
         _short_range,
     ),
+    rule(rf"(?<![\w.,$€£/-])({_CENTURIES})/(\d\d)(?![\w/]|[.,]\d)", _next_year),
+    rule(rf"(?<=\()(?P<say>{_CENTURIES})(?=\s(?:{_AFTER_YEAR})\b)", _year),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?(\d\d)(?![\w.,-]\w|\w)", _short_range),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?({_CENTURIES})\b(?!,\d|\.\d|\s?[%$€£])", _year_range),
     rule(
@@ -79,6 +101,11 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<=[Tt]he )(?P<say>(?:19|20)\d\d)(?=\s[A-Z][a-z])", _year),
     rule(r"(?:^|(?<=[.!?] ))(?P<say>(?:19|20)\d\d)(?=\s(?:was|is|will|has|had|saw|brought)\b)", _year),
+    rule(
+        rf"\b(?:[Ee]st\.|[Ee]stablished|[Ff]ounded|[Bb]uilt|[Rr]eleased|[Pp]ublished)\s"
+        rf"(?P<say>1[5-9]\d\d|20\d\d)\b{_COUNTED}",
+        _year,
+    ),
     rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
     rule(rf"\b(?:AD|[Bb]orn|d\.|b\.)\s(?P<say>{_CENTURIES})\b", _year),
 )
