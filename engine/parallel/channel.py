@@ -7,6 +7,7 @@ in the first of them. Nothing is unpickled.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 import threading
@@ -76,9 +77,12 @@ class Channel:
         """Raises ChannelClosedError."""
         self.send(number, json.dumps(value).encode())
 
-    def receive(self) -> Message:
-        """The next message, once it is there. Raises ChannelClosedError."""
+    def receive(self, limit_seconds: float | None = None) -> Message:
+        """The next message, once it is there. Raises ChannelClosedError, TimeoutError when nothing comes for
+        `limit_seconds`; what has come of a message is kept."""
         while (message := self._whole()) is None:
+            if limit_seconds is not None and not self._waits(limit_seconds):
+                raise TimeoutError(f"nothing for {limit_seconds:g} s")
             self._read(0)
         return message
 
@@ -100,6 +104,12 @@ class Channel:
 
     def close(self) -> None:
         self._socket.close()
+
+    def _waits(self, limit_seconds: float) -> bool:
+        """Whether something is there to be read, or comes within the limit; the end is something, too."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(1000 * limit_seconds))
 
     def _read(self, flags: int) -> None:
         try:

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 END_SECONDS = 2.0
 """For a process to leave by itself."""
+SILENT_SECONDS = 60.0
+"""Without a sign of life, of which there are four a second, a process hangs; importing PyTorch may be one."""
 OnProgress = Callable[["DeviceProcess", str, float], None]
 OnLost = Callable[[list[PooledRequest], EngineError], object]
 """Called with the requests that it had, and why it is lost."""
@@ -150,13 +152,22 @@ class DeviceProcess:
     def _receive(self) -> None:
         try:
             while True:
-                self._take(self._channel.receive())
+                self._take(self._next())
         except ChannelClosedError:
             self._reason = self._reason or f"its process {how_it_ended(self._process, END_SECONDS)}"
+        except TimeoutError:
+            self._reason = f"its process has told nothing for {SILENT_SECONDS:g} s"
         except Exception as error:
             logger.exception("a message of device %s", self.name)
             self._reason = f"{type(error).__name__}: {error}"
         self._lose()
+
+    def _next(self) -> Message:
+        """Raises ChannelClosedError, and TimeoutError where the process hangs."""
+        try:
+            return self._channel.receive(SILENT_SECONDS / 2)
+        except TimeoutError:  # also of who was stopped itself: only a second time counts
+            return self._channel.receive(SILENT_SECONDS / 2)
 
     def _take(self, message: Message) -> None:
         if message.number == Number.FAILED:

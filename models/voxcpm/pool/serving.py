@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,6 +27,10 @@ from models.voxcpm.pool.wire import Kind, Record, error_record, pack, unpack
 
 MOST_OUTPUTS = 1024
 """In a message. There are more than a step's where the pool was not read for long."""
+STEP_SECONDS = 120.0
+"""A GPU that takes longer for a step hangs."""
+LOOK_SECONDS = 1.0
+"""Between two looks at whether it does."""
 
 
 class Serving:
@@ -81,6 +86,8 @@ class Serving:
         self._engine = load_engine(progress=progress, **options)
         self._loop = EngineLoop(self._engine, name="voxcpm")
         self._loop.start()
+        if options["device"] != "cpu":
+            threading.Thread(target=self._watch, name="watch", daemon=True).start()
         return {"info": self._engine.info.to_dict()}
 
     def _submit(self, **fields: Any) -> Record:
@@ -107,9 +114,17 @@ class Serving:
     def _end_where_lost(self) -> None:
         """An engine that is lost computes no more in this process."""
         if self._loop.error is not None:
-            error = self._loop.error
-            self._follower.fail(f"the engine loop died: {type(error).__name__}: {error}")
-            os._exit(1)
+            self._fail(str(self._loop.end_error()))
+
+    def _watch(self) -> None:
+        while self._loop.step_seconds <= STEP_SECONDS:
+            time.sleep(LOOK_SECONDS)
+        self._fail(f"it hangs: a step has taken more than {STEP_SECONDS:g} s")
+
+    def _fail(self, reason: str) -> None:
+        """End this process, whatever its threads wait for."""
+        self._follower.fail(reason)
+        os._exit(1)
 
     def _encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> Record:
         return {"latents": self._engine.encode_audio(samples, sample_rate, role)}

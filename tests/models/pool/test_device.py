@@ -13,10 +13,11 @@ import pytest
 
 from engine.errors import DeviceLostError, EngineError, OptionsError, RequestError, WeightError
 from engine.output_stream import OutputStream
-from engine.parallel.channel import Channel, Number
+from engine.parallel.channel import HEADER, Channel, ChannelClosedError, Message, Number
 from models.config_fields import ConfigError
 from models.lora.adapter import AdapterError
 from models.speech import SpeechRequest
+from models.voxcpm.pool import serving as serving_module
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.request import PooledRequest
 from models.voxcpm.pool.serving import Serving
@@ -108,6 +109,41 @@ def test_what_no_process_says_ends_it(played: SimpleNamespace) -> None:
     assert played.device._process.wait() == -9
 
 
+def test_a_process_that_tells_nothing_hangs_and_is_ended(
+    players: Players, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def receive(channel: Channel, limit_seconds: float) -> Message:
+        looks.append(limit_seconds)
+        if len(looks) == 2:
+            return Message(Number.BEAT, b"", b"")
+        raise TimeoutError
+
+    monkeypatch.setattr(Channel, "receive", receive)
+    device = DeviceProcess("cuda:7", "", lambda *told: None)
+    with pytest.raises(DeviceLostError, match="cuda:7 is lost: its process has told nothing for 60 s"):
+        device.call("load").result(60)
+    assert looks == [30.0] * 4 and device._process.wait() == -9
+    device.close()
+
+
+def test_who_waits_for_a_message_waits_as_long_as_it_says() -> None:
+    own, theirs = socket.socketpair()
+    channel, other = Channel(own), Channel(theirs)
+    with pytest.raises(TimeoutError, match=r"nothing for 0 s"):
+        channel.receive(0.0)
+    theirs.sendall(HEADER.pack(7, 2, 1) + b"a")
+    with pytest.raises(TimeoutError):
+        channel.receive(0.0)
+    theirs.sendall(b"bc")
+    assert channel.receive(60.0) == Message(7, b"ab", b"c")
+    other.close()
+    with pytest.raises(ChannelClosedError):
+        channel.receive(60.0)
+    channel.close()
+
+
 def test_a_process_leaves_whose_engine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
     follower = SimpleNamespace(fail=told.append, send=None)
@@ -118,6 +154,7 @@ def test_a_process_leaves_whose_engine_is_lost(monkeypatch: pytest.MonkeyPatch) 
         raise EngineError("the engine loop died")
 
     serving._loop = SimpleNamespace(error=None, submit=submit)
+    serving._loop.end_error = lambda: EngineError("the engine loop died: DeviceLostError: no more")
     with pytest.raises(EngineError):
         serving._submit(request_id="r", text="hello", seed=1)
     assert told == []
@@ -125,6 +162,20 @@ def test_a_process_leaves_whose_engine_is_lost(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(EngineError):
         serving._submit(request_id="r", text="hello", seed=1)
     assert told == ["the engine loop died: DeviceLostError: no more", 1]
+
+
+def test_a_process_leaves_whose_device_hangs_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, seconds = [], iter([0.0, 3.0, 120.0, 120.5])
+    monkeypatch.setattr(os, "_exit", told.append)
+    monkeypatch.setattr(serving_module, "LOOK_SECONDS", 0.0)
+
+    class Loop:
+        step_seconds = property(lambda loop: next(seconds))
+
+    serving = Serving(SimpleNamespace(fail=told.append))
+    serving._loop = Loop()
+    serving._watch()
+    assert told == ["it hangs: a step has taken more than 120 s", 1]
 
 
 class OwnError(EngineError):
