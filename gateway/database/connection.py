@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -41,6 +42,7 @@ _BUSY_SECONDS = 10
 _ANSWER_SECONDS = 20
 """Of PostgreSQL to one statement. One that is cut off from the network answers no more, and says nothing."""
 _BUSY_PAUSE_SECONDS = 0.01
+_LEAST_ROOM_BYTES = 1 << 20
 _NO_FILE = (":memory:", "file:")
 _MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
 
@@ -93,7 +95,10 @@ class Database:
                 raise
             reason = getattr(error, "orig", None) or error
             shown = self._url.render_as_string(hide_password=True)
-            raise DatabaseError(f"cannot use {shown}: {type(reason).__name__}: {reason}") from error
+            message = f"cannot use {shown}: {type(reason).__name__}: {reason}"
+            if self._is_sqlite and await asyncio.to_thread(_is_without_room, self._url.database):
+                message += ". Its disk is full: make room for it, at least a MB"
+            raise DatabaseError(message) from error
         self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
 
     def _for_migrations(self) -> AsyncEngine:
@@ -138,6 +143,14 @@ class Database:
         else:
             if busy:
                 logger.warning("deleted text is still in the journal", reason="somebody reads it")
+
+
+def _is_without_room(path: str | None) -> bool:
+    """Whether SQLite, which says "disk I/O error", lacks room for its files beside the database's."""
+    try:
+        return path is not None and shutil.disk_usage(Path(path).parent).free < _LEAST_ROOM_BYTES
+    except OSError:
+        return False
 
 
 def _for_asyncpg(url: URL) -> tuple[URL, dict[str, Any]]:

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -130,6 +131,21 @@ async def test_an_unreachable_database_says_why_and_keeps_the_password() -> None
     with pytest.raises(DatabaseError) as caught:
         await database.open()
     assert "127.0.0.1" in str(caught.value) and "hunter2secret" not in str(caught.value)
+
+
+async def test_a_full_disk_is_named_where_sqlite_cannot_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(connection_module, "_begin_journal", fail)
+    database = Database(f"sqlite:///{tmp_path}/voxfleet.db")
+    for free, is_named in ((0, True), (1 << 30, False)):
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        with pytest.raises(DatabaseError, match="disk I/O error") as raised:
+            await database.open()
+        assert ("disk is full" in str(raised.value)) is is_named
 
 
 async def test_postgresql_that_answers_no_more_is_given_up(
