@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from gateway.errors import few_fields
 from gateway.operations.event_log import EventLog
 from gateway.operations.sayings import SAYINGS
 from gateway.slots.capacity.worker import Worker
@@ -38,6 +39,8 @@ Fact = str | Annotated[int, Field(strict=True)] | float
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
 
 class KindReport(_Part):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from gateway.errors import ApiError
+from gateway.errors import ApiError, few_fields
 
 PageId = Literal["studio", "live", "chat", "books", "sessions", "voices"]
 PAGE_IDS: tuple[PageId, ...] = get_args(PageId)
@@ -18,6 +18,8 @@ class PageState(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    _few_fields = model_validator(mode="before")(few_fields)
+
     id: PageId
     enabled: bool
 
@@ -26,6 +28,8 @@ class PageStates(BaseModel):
     """`PUT /api/pages`: the pages to change."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     pages: list[PageState]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gateway.errors import ApiError, FieldError
+from gateway.errors import ApiError, FieldError, few_fields
 from gateway.requests import Language
 from gateway.voices.fields import FileName, Person, Statement, Transcript, VoiceName, told, validated
 from gateway.voices.recordings.checks import Check, Checked
@@ -26,6 +26,8 @@ class TrainingRequest(BaseModel):
     """The body of `POST /api/trainings`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     name: VoiceName
     """Of the voice to be."""

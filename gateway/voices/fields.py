@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.errors import ApiError, FieldError, from_validation
+from gateway.errors import ApiError, FieldError, few_fields, from_validation
 from gateway.requests import Instructions, Language, Name, TtsRequest
 from gateway.text.printable import is_blank, is_printable, mixes_scripts
 
@@ -70,6 +70,8 @@ class VoiceParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
+    _few_fields = model_validator(mode="before")(few_fields)
+
     model: Name | None = None
     seed: int | None = None
     cfg_value: float | None = None
@@ -93,6 +95,8 @@ class NamedChange(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     name: VoiceName = ""
     description: Description = ""

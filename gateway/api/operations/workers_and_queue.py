@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.api.permissions import check_ticket, require_admin, who_administers
-from gateway.errors import ApiError
+from gateway.errors import ApiError, few_fields
 from gateway.operations.overview import MAX_LISTED, describe_queue, describe_ticket, describe_workers
 from gateway.service import GatewayDep
 
@@ -50,6 +50,8 @@ class Tickets(BaseModel):
     """Requests that wait or run."""
 
     model_config = ConfigDict(extra="forbid")
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     tickets: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_LISTED)]
 

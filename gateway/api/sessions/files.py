@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import StreamingResponse
 
 from gateway.api.permissions import MUTATION
@@ -17,7 +17,7 @@ from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.word_files import check_form, words_response
 from gateway.audio.note import note_headers
 from gateway.database import Session
-from gateway.errors import ApiError
+from gateway.errors import ApiError, few_fields
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.archive import Part, stream_zip, with_folders
 from gateway.sessions.file_names import stem_of
@@ -34,6 +34,8 @@ class SessionIds(BaseModel):
     """Which sessions."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_SESSIONS)]
 

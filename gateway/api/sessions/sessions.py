@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gateway.api.permissions import MUTATION, check_admin, require_admin
 from gateway.api.sessions.access import (
@@ -21,6 +21,7 @@ from gateway.api.sessions.access import (
     tenant_of,
     unknown_session,
 )
+from gateway.errors import few_fields
 from gateway.service import GatewayDep
 from gateway.sessions.listing import describe, page, parse_cursor
 from gateway.sessions.storage import files
@@ -42,6 +43,8 @@ class SessionChange(BaseModel):
     """`PATCH`: what is left out stays, null empties."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     title: Annotated[str, Field(max_length=160), AfterValidator(_check_characters)] | None = None
     comment: Annotated[str, Field(max_length=2000), AfterValidator(_check_characters)] | None = None

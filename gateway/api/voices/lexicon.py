@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from gateway.api.permissions import (
     MUTATION,
@@ -20,7 +20,7 @@ from gateway.api.permissions import (
     tenant_of_admin,
     who_administers,
 )
-from gateway.errors import ApiError
+from gateway.errors import ApiError, few_fields
 from gateway.lexicons import SERVICE
 from gateway.service import Gateway, GatewayDep
 from gateway.text.lexicon import check_entries, check_spoken, check_word
@@ -35,12 +35,22 @@ Kept = TypeVar("Kept")
 Scope = Literal["own", "service"]
 
 
+def _first_wrong(entries: Any) -> Any:
+    """Of entries with something else than a text among them that one alone, for pydantic tells of each."""
+    if isinstance(entries, dict):
+        wrong = next((word for word, spoken in entries.items() if not isinstance(spoken, str)), None)
+        return entries if wrong is None else {wrong: entries[wrong]}
+    return entries
+
+
 class Entries(BaseModel):
     """A whole lexicon."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    entries: dict[str, str]
+    _few_fields = model_validator(mode="before")(few_fields)
+
+    entries: Annotated[dict[str, str], BeforeValidator(_first_wrong)]
     """Words, and what is said for them."""
 
 
@@ -48,6 +58,8 @@ class Said(BaseModel):
     """One entry."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    _few_fields = model_validator(mode="before")(few_fields)
 
     spoken: str
 

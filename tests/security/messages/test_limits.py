@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel, ValidationError
+from starlette.routing import BaseRoute
 
+from gateway.api.voices.lexicon import Entries
+from gateway.app import create_app
+from gateway.settings import load_settings
 from tests.security.apps import running_app
 
 LIMITS = {"max_text_characters": 100, "max_audio_seconds": 10, "max_body_bytes": 4096}
@@ -77,3 +83,46 @@ async def test_nothing_odd_is_an_error_of_ours(path: str, tmp_path: Path) -> Non
             assert answer.status_code < 500 or answer.json()["error"]["code"] == "no_worker", body[:60]
             assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
             assert len(answer.content) < 4096
+
+
+def bodies(kind: Any) -> Iterator[type[BaseModel]]:
+    """The models of ours that a body of this type is made of."""
+    if not isinstance(kind, type) or get_args(kind):
+        for part in get_args(kind):
+            yield from bodies(part)
+    elif issubclass(kind, BaseModel) and kind.__module__.startswith("gateway."):
+        yield kind
+        for field in kind.model_fields.values():
+            yield from bodies(field.annotation)
+
+
+def all_bodies(routes: list[BaseRoute]) -> Iterator[type[BaseModel]]:
+    for route in routes:
+        if (included := getattr(route, "original_router", None)) is not None:
+            yield from all_bodies(included.routes)
+        elif field := getattr(route, "body_field", None):
+            yield from bodies(field.field_info.annotation)
+
+
+def told(kind: type[BaseModel], body: Any) -> int:
+    """How many things are wrong with it."""
+    try:
+        kind.model_validate(body)
+    except ValidationError as error:
+        return error.error_count()
+    return 0
+
+
+def test_nobody_is_told_of_thousands_of_unknown_fields() -> None:
+    """A megabyte of them took half a second, in which the gateway did nothing else."""
+    kinds = set(all_bodies(create_app(load_settings(worker_urls="http://127.0.0.1:9")).routes))
+    unknown = {f"k{number}": 1 for number in range(5_000)}
+    assert len(kinds) > 30
+    assert [kind.__name__ for kind in kinds if told(kind, unknown) >= 250] == []
+
+
+def test_nobody_is_told_of_thousands_of_words_that_are_none() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Entries.model_validate({"entries": {f"k{number}": 1 for number in range(5_000)}})
+    (told,) = refused.value.errors()
+    assert told["loc"] == ("entries", "k0") and "string" in told["msg"]
