@@ -68,6 +68,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"^[ \t]*(?P<say>#{1,6}[ \t]+)", "", re.M),
     rule(r"^[ \t]*(?P<say>>[ \t]?)", "", re.M),
     rule(r"^[|: \t-]+$", lambda match: "" if "---" in match[0] else None, re.M),
+    rule(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<say>\[[ xX]\][ \t]+)(?=\S)", "", re.M),
     rule(r"^[ \t]*(?P<say>[-*+•][ \t]+)(?=\S)(?!\d+\s*=)", "", re.M),
     rule(r"^(?P<say>[ \t]*\|[ \t]*)(?=.*\|[ \t]*$)", "", re.M),
     rule(r"(?<![ \t])(?P<say>[ \t]*\|[ \t]*)$", "", re.M),

@@ -91,6 +91,31 @@ DATES = {
     "closed Sun. & Mon./Wed. mornings": "closed Sunday and Monday/Wednesday mornings",
     "I saw the Sun. It rose.": "I saw the Sun. It rose.",
 }
+NUMBERS_THAT_NAME = {
+    "1 Cor. 13:4-7; Gen 1:1; 2 Tim 3:16": "First Corinthians thirteen, four to seven; Genesis one one;"
+    " Second Timothy three sixteen",
+    "Tim 4:30 pm": "Tim four thirty p m",
+    "Meeting ID 845 1234 5678": "Meeting ID eight four five, one two three four, five six seven eight",
+    "PO #4500123456 and #12": "PO number four five zero zero one two three four five six and number twelve",
+    "1-800-273-TALK": "one, eight hundred, two seven three TALK",
+    "BA2490, acct 12345678, CVV 123": "BA twenty-four ninety, acct one two three four five six seven"
+    " eight, CVV one two three",
+    "GB29 NWBK 6016 1331 9268 19": "G B two nine, N W B K, six zero one six, one three three one, nine"
+    " two six eight, one nine",
+    "call 1234567890 for 2000000000 people": "call one two three four five six seven eight nine zero"
+    " for two billion people",
+    "exp. 09/27": "exp. oh nine twenty-seven",
+    "3-for-4, 2-in-1, 9-to-5": "three for four, two in one, nine to five",
+    "Roe v. Wade, Arsenal v Chelsea": "Roe versus Wade, Arsenal versus Chelsea",
+    "the XXth century, Ste 200, Hwy 101": "the twentieth century, Suite two hundred, Highway one hundred one",
+    "(14 pp.), n/a, b/c it is": "(fourteen pages), N A, because it is",
+    "80/20, 85/100, 1/100, 6/8 time": "eighty twenty, eighty-five out of one hundred, one one"
+    " hundredth, six eight time",
+    "8/10 would buy; 7/10 of a mile": "eight out of ten would buy; seven tenths of a mile",
+    "an A+, got a B-, A- and B-levels, C++": "an A plus, got a B minus, A- and B-levels, C plus plus",
+    "x = y[0] + 5": "x equals y[zero] plus five",
+    "- [x] done\n- [ ] todo": "done todo",
+}
 NAMES_OF_FILES = {
     "in C:\\Users\\me\\notes.txt now": "in C colon backslash Users backslash me backslash notes dot txt now",
     "C:\\Program Files\\App\\a.exe": "C colon backslash Program Files backslash App backslash a dot exe",
@@ -162,3 +187,8 @@ def test_a_sentence_goes_on_behind_what_is_shortened() -> None:
     assert normalise("We met on Mon. Then we left on 5 Nov.", "en").text == (
         "We met on Mon. Then we left on the fifth of November."
     )
+
+
+@pytest.mark.parametrize("written", NUMBERS_THAT_NAME)
+def test_numbers_that_name_or_rate_something_are_said(written: str) -> None:
+    assert said(written) == bare(NUMBERS_THAT_NAME[written])

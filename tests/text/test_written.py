@@ -137,7 +137,7 @@ ENGLISH = {
     "Due by 12/31, from 10/13, by 2/3": "Due by December thirty-first, from October thirteenth, by two"
     " thirds",
     "Jan.–Mar. sales, Oct-Dec 2023": "January to March sales, October to December twenty twenty-three",
-    "John 3:16, Gen. 1:1, Mark 5:3 and 5:30": "John three sixteen, Gen. one one, Mark five three and five"
+    "John 3:16, Gen. 1:1, Mark 5:3 and 5:30": "John three sixteen, Genesis one one, Mark five three and five"
     " thirty",
     "Part 1: 5 ways, 16:9, 16 : 9": "Part one: five ways, sixteen to nine, sixteen to nine",
     "On Sat 12/7, Monday, 3/11": "On Saturday December seventh, Monday, March eleventh",

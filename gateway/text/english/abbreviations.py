@@ -45,6 +45,15 @@ _BEFORE_NUMBER = {
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
     "tel": "telephone", "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
 }  # fmt: skip
+_ROOMS = {
+    "Hwy": "Highway",
+    "Rte": "Route",
+    "Apt": "Apartment",
+    "Ste": "Suite",
+    "Bldg": "Building",
+    "Rm": "Room",
+}
+"""Which are numbered."""
 _TITLES = "Mr|Mrs|Ms|Dr|Prof"
 _SECTIONS = {"§": "section", "¶": "paragraph"}
 _COUNTED = (
@@ -152,7 +161,7 @@ def _ruler(match: re.Match[str]) -> str | None:
 
 
 def _ordinal(match: re.Match[str]) -> str | None:
-    value = roman(match["say"])
+    value = roman(match["numeral"])
     return None if value is None else ordinal(value)
 
 
@@ -197,7 +206,18 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>(?:[A-Za-z]\.){2,})(?!\w)", _letters),
     rule(rf"\b(?:{_any(_COUNTED)})\s(?P<say>[IVXLCDM]+|[ivxlc]+)\b(?!['’])", _number, re.I),
     rule(rf"\b(?:{_any(_RULERS)})\s(?P<say>[IVX]+)\b(?!['’]m|\.\w|(?<=\sI)\s(?:{_FIRST_PERSON})\b)", _ruler),
-    rule(r"\b(?P<say>[IVXL]{2,})(?=\s+(?:century|dynasty|Olympic|Olympiad|Congress)\b)", _ordinal),
+    rule(
+        r"\b(?P<say>(?P<numeral>[IVXL]{2,}|[IVXL](?=th|st))(?:th|st|nd|rd)?)"
+        r"(?=\s+(?:centur(?:y|ies)|dynasty|Olympic|Olympiad|Congress)\b)",
+        _ordinal,
+    ),
+    rule(r"\b[A-Z][A-Za-z.'’&-]{1,30}\s(?P<say>v\.?)(?=\s[A-Z])", "versus"),
+    rule(
+        rf"\b(?P<say>(?:{'|'.join(_ROOMS)})\b\.?)(?=\s#?\d)", lambda match: _ROOMS[match["say"].rstrip(".")]
+    ),
+    rule(r"(?<=\d )pp\b(?:\.(?=[,;:)]|\s[a-z]))?", "pages"),
+    rule(r"\bb/c(?=\s(?:I\b|[a-z]{2}))", "because"),
+    rule(r"(?<![\w/])n/a(?![\w/])", "N A"),
     rule(
         r"\b[A-Z][a-z]+\s(?P<say>II|III|IV|VI{0,3}|IX|XI{1,3}|XIV|XVI{0,3}|XV|XIX|XXI{0,3})\b(?!\s+(?:drip|line|bag|fluids?))",
         lambda match: (

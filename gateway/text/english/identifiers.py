@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.numbers import cardinal, digits, number, short_code
+from gateway.text.english.numbers import cardinal, digits, number, pair, short_code
 from gateway.text.rules import rule
 
 
@@ -29,6 +29,16 @@ def _grouped(match: re.Match[str]) -> str:
 def _numbered(match: re.Match[str]) -> str:
     """The groups of figures of a code such as "INV-2024-0001"."""
     return " " + ", ".join(short_code(group) for group in match["say"][1:].split("-"))
+
+
+def _one_to_one(match: re.Match[str]) -> str:
+    """ "2-in-1", "3-for-4"."""
+    return f"{number(match[1])} {match[2]} {number(match[3])}"
+
+
+def _expiry(match: re.Match[str]) -> str:
+    """Of a card, by month and year."""
+    return f"{pair(int(match['m']))} {pair(int(match['y']))}"
 
 
 def _group(group: str) -> str:
@@ -91,19 +101,27 @@ _HOURS = {"+": " plus ", "-": " minus ", "−": " minus "}
 """Ahead of Greenwich, or behind it."""
 _GAP = r"[ .\u00a0-]?"
 _CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
+_EXPIRES = r"(?:[Ee]xp(?:\.|ir(?:es|y|ed|ing))?(?: date)?|[Vv]alid (?:thru|through|until))"
 _HEX = "[0-9A-Fa-f]"
 RULES = (
     rule(rf"(?<![\w-])(?P<say>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?![\w-])", _grouped),
     rule(rf"(?<![\w:-])(?P<say>{_HEX}{{2}}(?:([:-]){_HEX}{{2}})(?:\2{_HEX}{{2}}){{4}})(?![\w:-])", _grouped),
     rule(r"(?<=[A-Za-z])(?P<say>(?:-\d+){2,})(?![\w-]|[.,]\d)", _numbered),
-    rule(r"\b(?P<say>[A-Z]{2}\d{2}(?: \d{4}){3,7}(?: \d{1,4})?)\b", _grouped),
+    rule(
+        r"\b(?=[A-Z0-9 ]{0,15} \d{4} )(?P<say>[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){3,7}(?: [A-Z0-9]{1,4})?)\b",
+        _grouped,
+    ),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d{4}(?:[ -]\d{4}){3})(?![\w-]|[.,]\d)", _grouped),
     rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?!\w)", _phone),
     rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
     rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
     rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
-    rule(r"(?<![\w-])(?P<say>1-8\d\d-)(?=[A-Z]{2})", lambda match: f"one {_group(match['say'][2:5])} "),
+    rule(r"(?<![\w.,$€£-])(?P<say>\d{3} \d{4} \d{4})(?![\w-]|[.,]\d)", _phone),
+    rule(r"(?<![\w-])(?P<say>1-8\d\d-(?:\d{3}-)?)(?=[A-Z]{2})", lambda match: f"{_phone(match)} "),
+    rule(r"\bISSN:?\s(?P<say>\d{4}-\d{3}[\dX])\b", _grouped),
+    rule(r"(?<![\w.,-])(\d{1,3})-(in|on|for|of|by|to|v|vs)-(\d{1,3})(?![\w-]|[.,]\d)", _one_to_one),
+    rule(rf"\b{_EXPIRES}:?\s(?P<say>(?P<m>0[1-9]|1[0-2])/(?P<y>[2-4]\d))(?![/\d])", _expiry),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d+(?:-\d+){2,})(?![\w-]|[.,]\d)", _chain),
     rule(rf",\s(?:{_STATES})\s(?P<say>\d{{5}}(?:-\d{{4}})?)(?![\w-])", _grouped),
     rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
@@ -119,7 +137,8 @@ RULES = (
     rule(r"(?<![A-Za-z0-9.])(?P<v>v|V(?=\d+\.\d))(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
     rule(r"\b[Vv]ersions?\s(?P<say>\d+(?:\.\d+)+)(?![A-Za-z0-9])", _named_version),
     rule(
-        r"\b(?:[Zz]ip|ZIP|PIN|[Pp]in|[Pp]assword|[Pp]asscode|ending in|[Aa]ccount|[Ss]erial|OTP|[Cc]ode|ID)"
+        r"\b(?:[Zz]ip|ZIP|PIN|[Pp]in|[Pp]assword|[Pp]asscode|ending in|[Aa]cc(?:oun)?t|[Ss]erial|OTP|CV[CV]|"
+        r"[Rr]ef|[Cc]ode|ID)"
         r"(?:\s(?:code|number|no\.))?(?:\sis)?:?\s(?P<say>\d{3,12})\b(?![.,]\d)",
         _digits,
     ),
@@ -136,7 +155,10 @@ RULES = (
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),
+    rule(r"(?<=#)(?P<say>\d{5,20})(?![\w-]|[.,]\d)", _digits),
     rule(r"\b(?:[Oo]rder|[Tt]icket|[Ii]nvoice|[Cc]ase) (?P<say>#)(?=\w)", "number "),
+    rule(r"(?<![\w.,$€£#-])(?P<say>\d{10,18}(?<!000))(?![\w-]|[.,]\d)", _digits),
+    rule(r"(?<![A-Za-z0-9])[A-Z]{2}(?P<say>[1-9]\d{3})(?![\w-]|[.,]\d)", _code),
     rule(r"(?<![\w.-])(?=[A-Z]*\d)(?=\d*[A-Z])(?P<say>[A-Z0-9]{10,40})(?![\w-])", _grouped),
     rule(r"(?<!\w)(?P<say>#)(?=[A-Za-z])", "hashtag "),
     rule(r"(?<!\w)(?P<say>@)(?=[A-Za-z])", "at "),

@@ -32,6 +32,8 @@ _OPERATORS = {
 }
 
 
+_ALL = 100
+"""Shared out: "eighty twenty"."""
 _EVEN = (20, 50)
 """Said twice: "fifty fifty"."""
 
@@ -60,6 +62,10 @@ def _fraction(match: re.Match[str]) -> str | None:
     if top == bottom:
         between = " " if top in _EVEN else " out of "
         return f"{cardinal(top)}{between}{cardinal(bottom)}"
+    if top + bottom == _ALL and top % 5 == 0:
+        return f"{cardinal(top)} {cardinal(bottom)}"
+    if bottom == _ALL and 10 <= top < bottom:
+        return f"{cardinal(top)} out of {cardinal(bottom)}"
     if bottom < 2 or bottom > 100 or top >= bottom:
         return f"{cardinal(top)} over {cardinal(bottom)}"
     before_unit = match.string[match.end() : match.end() + 1] == "-"
@@ -127,7 +133,7 @@ _SCALES = {"K": "thousand", "M": "million", "B": "billion"}
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
-_OPERAND = r"(?<=[\w)²³.])"
+_OPERAND = r"(?<=[\w)\]²³.])"
 _END = r"(?![A-Za-z0-9])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
@@ -136,12 +142,21 @@ RULES: tuple[Rule, ...] = (
         _vulgar,
     ),
     rule(
-        r"\b(?:[Rr]ated|[Ss]cored?|[Gg]ot|[Rr]ating(?: of)?)\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
+        r"\b(?:[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
+        r"[Gg](?:ives?|ave|iving) (?:it|this|them)(?: an?)?)"
+        r"\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
         lambda match: f"{number(match[2])} out of {number(match[3])}",
     ),
     rule(
         r"\b(?:[Ss]tep|[Ss]lide|[Pp]age|[Pp]art|[Tt]est|[Dd]ay)\s(?P<say>(\d{1,3})/(\d{1,3}))(?![\w/]|\.\d)",
         lambda match: f"{number(match[2])} of {number(match[3])}",
+    ),
+    rule(
+        r"(?<![\w./])(?P<say>(\d{1,2})/(10))(?=[.,!?;)]|\s*$|\s(?:stars?|would|and|but|for)\b)(?!\.\d)",
+        lambda match: f"{number(match[2])} out of {number(match[3])}",
+    ),
+    rule(
+        r"(?<![\w./])(\d{1,2})/(2|4|8|16)(?=\stime\b)", lambda match: f"{number(match[1])} {number(match[2])}"
     ),
     rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
@@ -186,6 +201,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d[%‰°])(?P<say>\s?[-–—]\s?)(?=[$€£]?\d)", " to "),
     rule(r"(?<=\d(?:st|nd|rd|th))\s?[-–—]\s?(?=\d)", " to "),
     rule(r"(?:(?<=\d[kKmMbB])|(?<=\d[bmt]n))\s?[-–—]\s?(?=[$€£]\d)", " to "),
+    rule(r"(?<=\d[A-Z])\s?[-–]\s?(?=\d{1,3}[A-Z]\b)", " to "),
+    rule(r"\b(?:[A-DFO]|AB)(?P<say>\+)(?![\w+])", " plus"),
+    rule(r"\b(?:an?|got|[Gg]rade:?)\s[A-D](?P<say>[-−])(?=[\s,.;!?)]|$)", " minus"),
     rule(r"(?<=\d[apAP][mM])(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(r"(?<=\d)(?P<say>\s:\s|:)(?=\d)", " to "),
     rule(r"(?<=[A-Za-z])-(?=\d)", " "),

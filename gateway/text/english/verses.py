@@ -14,20 +14,48 @@ _BOOKS = frozenset({
     "Obadiah", "Jonah", "Micah", "Nahum", "Habakkuk", "Zephaniah", "Haggai", "Zechariah", "Malachi",
     "Matthew", "Mark", "Luke", "John", "Acts", "Romans", "Corinthians", "Galatians", "Ephesians",
     "Philippians", "Colossians", "Thessalonians", "Timothy", "Titus", "Philemon", "Hebrews", "James",
-    "Peter", "Jude", "Revelation", "Gen.", "Ex.", "Exod.", "Deut.", "Ps.", "Prov.", "Isa.", "Jer.",
-    "Matt.", "Rom.", "Cor.", "Gal.", "Eph.", "Phil.", "Heb.", "Rev.",
+    "Peter", "Jude", "Revelation", "Quran", "Qur'an", "Qur’an", "Surah",
 })  # fmt: skip
+_SHORT = {
+    "Gen": "Genesis", "Ex": "Exodus", "Exod": "Exodus", "Lev": "Leviticus", "Deut": "Deuteronomy",
+    "Josh": "Joshua", "Judg": "Judges", "Chron": "Chronicles", "Neh": "Nehemiah", "Ps": "Psalm",
+    "Prov": "Proverbs", "Eccl": "Ecclesiastes", "Isa": "Isaiah", "Jer": "Jeremiah", "Ezek": "Ezekiel",
+    "Hos": "Hosea", "Mic": "Micah", "Hab": "Habakkuk", "Zech": "Zechariah", "Mal": "Malachi",
+    "Matt": "Matthew", "Mt": "Matthew", "Mk": "Mark", "Lk": "Luke", "Jn": "John", "Rom": "Romans",
+    "Cor": "Corinthians", "Gal": "Galatians", "Eph": "Ephesians", "Thess": "Thessalonians", "Heb": "Hebrews",
+    "Jas": "James", "Pet": "Peter", "Rev": "Revelation",
+}  # fmt: skip
+_NAMES = {"Dan": "Daniel", "Tim": "Timothy", "Sam": "Samuel", "Phil": "Philippians", "Col": "Colossians"}
+"""Which are books with a full stop or a number alone."""
+_NUMBERED = {"1": "First", "2": "Second", "3": "Third"}
+
+
+def _full(book: str, numbered: bool) -> str | None:
+    """The name of a book, which may be written short; None for what is none."""
+    name = book.rstrip(".")
+    if name in _NAMES and (numbered or book.endswith(".")):
+        return _NAMES[name]
+    return name if name in _BOOKS else _SHORT.get(name)
+
+
+def _book(match: re.Match[str]) -> str | None:
+    full = _full(match["book"], match["number"] is not None)
+    if full is None:
+        return None
+    return f"{_NUMBERED[match['number']]} {full}" if match["number"] else full
 
 
 def _verse(match: re.Match[str]) -> str | None:
-    if match["book"] not in _BOOKS:
+    if _full(match["book"], match["number"] is not None) is None:
         return None
     return f"{cardinal(int(match['chapter']))} {cardinal(int(match['verse']))}"
 
 
+_NAME = r"(?<![\w.,:])(?:(?P<number>[123])\s)?(?P<book>[A-Z][a-z]{1,13}(?:['’]an\b)?\.?)"
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?P<say>{_NAME})(?=\s[1-9]\d{{0,2}}:[1-9]\d{{0,2}}(?!\d|\s?[ap]\.?m))", _book),
     rule(
-        r"\b(?P<book>[A-Z][a-z]{1,13}\.?)\s(?P<say>(?P<chapter>[1-9]\d{0,2}):(?P<verse>[1-9]\d{0,2}))"
+        rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}}))"
         r"(?![\w:]|\.\d|\s?[ap]\.?m|\s?[-–]\s?\d)",
         _verse,
     ),
