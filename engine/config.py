@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 BringBack = Literal["auto", "always"]
+Graphs = Literal["auto", "off", "static"]
+"""Whether a model's runner records steps as CUDA graphs; "static": not, though it runs the same programs."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 
@@ -39,6 +39,22 @@ class Bounds:
             low = f"above {self.low} and at most" if self.above else f"between {self.low} and"
             return f"{kind} {low} {self.high}"
         return f"{kind} above {self.low}" if self.above else f"{kind} of at least {self.low}"
+
+
+def check_numbers(options: object, bounds: Mapping[str, Bounds]) -> None:
+    """Raises OptionsError naming an attribute that is out of its bounds; None is in all."""
+    for name, allowed in bounds.items():
+        value = getattr(options, name)
+        if value is not None and not allowed.hold(value):
+            raise OptionsError(f"{name} must be {allowed}, got {value!r}")
+
+
+def check_choices(options: object, choices: Mapping[str, Sequence[str]]) -> None:
+    """Raises OptionsError naming an attribute that is none of those that there are, nor None."""
+    for name, known in choices.items():
+        value = getattr(options, name)
+        if value is not None and value not in known:
+            raise OptionsError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def check_known(given: Iterable[str], options: type) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from gateway.adapters.fields import AdapterForm
 from gateway.adapters.registry import ADAPTERS
@@ -36,16 +37,12 @@ async def make_adapter(gateway: Gateway, training: Training, files: TrainingFile
     base = json.loads(config).get("base_model")
     served = {worker.model.name for worker in gateway.pool.workers.values() if worker.model is not None}
     form = {"config": config, "model": base if base in served else None}
-    weights = await asyncio.to_thread(os.open, files.weights, os.O_RDONLY | os.O_CLOEXEC)
 
-    async def make(name: str) -> str:
+    async def make(name: str, weights: int) -> str:
         fields = validated(AdapterForm, {**form, "name": name, **_consent(training)})
         return (await gateway.adapters.create(weights, fields, training.owner, own_id)).id
 
-    try:
-        id = await _under_a_free_name(training.name, make)
-    finally:
-        os.close(weights)
+    id = await _under_a_free_name(training.name, files.weights, make)
     gateway.operations.log.say("adapter", id, "adapter_added", owner=training.owner, adapter=id)
     return id
 
@@ -58,19 +55,15 @@ async def make_voice(
     if await gateway.voices.has(own_id):
         return own_id
     reference = files.recording(reference_of(recordings).id)
-    audio = await asyncio.to_thread(os.open, reference, os.O_RDONLY | os.O_CLOEXEC)
 
-    async def make(name: str) -> str:
+    async def make(name: str, audio: int) -> str:
         fields = {"name": name, "parameters": {"adapter": training.adapter_id}, **_consent(training)}
         if training.language is not None:
             fields["language"] = training.language
         form = validated(VoiceForm, fields)
         return (await gateway.voices.create(audio, form, training.owner, own_id))[0].id
 
-    try:
-        id = await _under_a_free_name(training.name, make)
-    finally:
-        os.close(audio)
+    id = await _under_a_free_name(training.name, reference, make)
     gateway.operations.log.say("voice", id, "voice_added", owner=training.owner, voice=id)
     return id
 
@@ -85,16 +78,22 @@ def reference_of(recordings: Sequence[TrainingRecording]) -> TrainingRecording:
     return min(recordings, key=badness)
 
 
-async def _under_a_free_name(name: str, make: Callable[[str], Awaitable[str]]) -> str:
-    """The id of what is made, called "Anna", or "Anna 2" where somebody has that name. Raises ApiError."""
-    for number in range(1, _MOST_NAMES):
-        suffix = f" {number}" if number > 1 else ""
-        tried = name[: _LONGEST_NAME - len(suffix)].rstrip() + suffix
-        try:
-            return await make(tried)
-        except ApiError as error:
-            if error.code != "name_taken":
-                raise
+async def _under_a_free_name(name: str, path: Path, make: Callable[[str, int], Awaitable[str]]) -> str:
+    """The id of what is made of an open file, called "Anna", or "Anna 2" where somebody has that name.
+
+    Raises ApiError, OSError.
+    """
+    file = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        for number in range(1, _MOST_NAMES):
+            suffix = f" {number}" if number > 1 else ""
+            try:
+                return await make(name[: _LONGEST_NAME - len(suffix)].rstrip() + suffix, file)
+            except ApiError as error:
+                if error.code != "name_taken":
+                    raise
+    finally:
+        os.close(file)
     raise ApiError(409, "name_taken", f"there are many called {name!r} already", param="name")
 
 

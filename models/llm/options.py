@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-from engine.config import BringBack
+from engine.config import BringBack, Graphs
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
-from models.bounds import Bounds, check_known
+from models.bounds import Bounds, check_choices, check_known, check_numbers
 
-Graphs = Literal["auto", "off", "static"]
 _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
     "max_prefill_tokens", "threads",
@@ -68,13 +67,8 @@ class TextOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name, bounds in _BOUNDS.items():
-            value = getattr(self, name)
-            if value is not None and not bounds.hold(value):
-                raise OptionsError(f"{name} must be {bounds}, got {value!r}")
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise OptionsError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        check_numbers(self, _BOUNDS)
+        check_choices(self, _CHOICES)
 
 
 def text_options(**given: Any) -> TextOptions:

@@ -32,7 +32,7 @@ from models.transformer.stack import (
     TransformerLayer,
     bidirectional_attention,
     kept_places,
-    of_layer,
+    through_layers,
 )
 
 
@@ -104,10 +104,7 @@ class PackedStack:
             begin, end, _ = (keep or slice(None)).indices(x.shape[1])
             kept = run_rows(x, rope, self._heads, self._before, self._after, begin, end, *deltas)
             return self._norm(kept)
-        *body, last = self._layers
-        for place, layer in enumerate(body):
-            x = layer(x, rope, attention, None, of_layer(deltas, place))
-        return self._norm(last(x, rope, attention, keep, of_layer(deltas, len(body))))
+        return self._norm(through_layers(self._layers, x, rope, attention, keep, deltas))
 
 
 @scripted

@@ -10,7 +10,7 @@ that the caller passes in:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import torch
@@ -187,10 +187,22 @@ class Transformer(nn.Module):
         then leaves out what nobody reads. deltas: of all products of all layers, see `adapted.py`."""
         if self.run is not None:
             return self.run(x, rope, attention, keep, *((deltas,) if deltas.rows else ()))
-        *body, last = self.layers
-        for place, layer in enumerate(body):
-            x = layer(x, rope, attention, None, of_layer(deltas, place))
-        return self.norm(last(x, rope, attention, keep, of_layer(deltas, len(body))))
+        return self.norm(through_layers(self.layers, x, rope, attention, keep, deltas))
+
+
+def through_layers(
+    layers: Iterable[nn.Module],
+    x: Tensor,
+    rope: CosSin | None,
+    attention: Attention,
+    keep: Keep | None,
+    deltas: Deltas,
+) -> Tensor:
+    """x after all layers; only the last one may leave tokens out."""
+    *body, last = layers
+    for place, layer in enumerate(body):
+        x = layer(x, rope, attention, None, of_layer(deltas, place))
+    return last(x, rope, attention, keep, of_layer(deltas, len(body)))
 
 
 def _cut_heads(heads: range, total: int, head_dim: int) -> Cut:

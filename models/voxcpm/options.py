@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from engine.attention.selection import BACKENDS
-from engine.config import BringBack
+from engine.config import BringBack, Graphs
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
-from models.bounds import Bounds
+from models.bounds import Bounds, check_choices, check_numbers
 from models.lora.adapter import MAX_RANK
 from models.speech import MOST_CHARACTERS
 from models.voxcpm.requests.generation import MIN_STOP_INDEX
-
-Graphs = Literal["auto", "off", "static"]
-ATTENTION = ("auto", *BACKENDS)
-_COUNTS = (
-    "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
-    "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
-    "max_adapters", "adapter_slots", "adapter_rank",
-)  # fmt: skip
-_COUNT, _INDEX = Bounds(1, whole=True), Bounds(0, whole=True)
-_ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
 """`max_num_batched_tokens` where nobody says; the largest language program takes as many as that."""
 
 AdapterLayers = Literal["all", "attention"]
+_COUNTS = (
+    "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
+    "max_prefill_tokens", "max_decodes", "threads", "max_adapters", "adapter_slots",
+)  # fmt: skip
+_BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
+    "kv_host_gib": Bounds(0),
+    "kv_host_share": Bounds(0, 1, above=True),
+    "typical_seconds": Bounds(0, above=True),
+    "max_step_seconds": Bounds(0, above=True),
+    "max_text_characters": Bounds(1, MOST_CHARACTERS, whole=True),
+    "part_characters": Bounds(1, MOST_CHARACTERS, whole=True),
+    "min_stop_index": Bounds(0, whole=True),
+    "adapter_rank": Bounds(1, MAX_RANK, whole=True),
+}
+_CHOICES = {
+    "kv_bring_back": get_args(BringBack),
+    "graphs": get_args(Graphs),
+    "attention_backend": ("auto", *BACKENDS),
+    "adapter_layers": get_args(AdapterLayers),
+}
 DEFAULT_ADAPTER_RANK = 32
 ADAPTER_SLOTS = 8
 """Of an engine that is loaded for a service or from Python."""
@@ -90,35 +99,11 @@ class EngineOptions:
     adapter_layers: AdapterLayers | None = None
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if value is not None and not _COUNT.hold(value):
-                raise OptionsError(f"{name} must be {_COUNT}, got {value!r}")
-        if not _INDEX.hold(self.min_stop_index):
-            raise OptionsError(f"min_stop_index must be {_INDEX}, got {self.min_stop_index!r}")
-        for name in ("max_text_characters", "part_characters"):
-            if (getattr(self, name) or 0) > MOST_CHARACTERS:
-                raise OptionsError(f"{name} must be at most {MOST_CHARACTERS}, got {getattr(self, name)}")
-        for name in _ABOVE_ZERO:
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise OptionsError(f"{name} must be above 0 and finite, got {value}")
-        if self.kv_host_gib is not None and not 0 <= self.kv_host_gib < math.inf:
-            raise OptionsError(f"kv_host_gib must be 0 or more and finite, got {self.kv_host_gib}")
-        if self.adapter_rank is not None and self.adapter_rank > MAX_RANK:
-            raise OptionsError(f"adapter_rank must be at most {MAX_RANK}, got {self.adapter_rank}")
+        check_numbers(self, _BOUNDS)
+        check_choices(self, _CHOICES)
         for name in ("adapter_rank", "adapter_layers"):
             if getattr(self, name) is not None and self.adapter_slots is None:
                 raise OptionsError(f"{name} needs adapter_slots, without which a GPU takes no adapters")
-        if self.adapter_layers not in (None, *get_args(AdapterLayers)):
-            known = ", ".join(get_args(AdapterLayers))
-            raise OptionsError(f"adapter_layers must be one of {known}, got {self.adapter_layers!r}")
-        if self.graphs not in get_args(Graphs):
-            raise OptionsError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
-        if self.attention_backend not in ATTENTION:
-            raise OptionsError(
-                f"attention_backend must be one of {', '.join(ATTENTION)}, got {self.attention_backend!r}"
-            )
 
     @property
     def adapter_room(self) -> AdapterRoom | None:

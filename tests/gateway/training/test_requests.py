@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -276,17 +277,20 @@ def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None
     assert not progress_of([*first, {"state": "written", "step": 20, "over": False}]).is_written
 
 
-async def test_a_voice_gets_a_name_that_nobody_has() -> None:
+async def test_a_voice_gets_a_name_that_nobody_has(tmp_path: Path) -> None:
     taken = {"Anna", "Anna 2"}
+    path = tmp_path / "reference.wav"
+    path.write_bytes(b"RIFF")
 
-    async def make(name: str) -> str:
+    async def make(name: str, file: int) -> str:
+        assert os.pread(file, 10, 0) == b"RIFF"
         if name in taken:
             raise ApiError(409, "name_taken", "taken")
         return f"v_1 of {name}"
 
-    assert await outcome._under_a_free_name("Anna", make) == "v_1 of Anna 3"
+    assert await outcome._under_a_free_name("Anna", path, make) == "v_1 of Anna 3"
     taken |= {"a" * 80}
-    assert await outcome._under_a_free_name("a" * 80, make) == f"v_1 of {'a' * 78} 2"
+    assert await outcome._under_a_free_name("a" * 80, path, make) == f"v_1 of {'a' * 78} 2"
 
 
 def test_the_reference_is_the_best_recording() -> None:

@@ -101,5 +101,5 @@ def test_answers_that_lost_their_blocks_are_those_of_an_engine_with_room(tmp_pat
 
 def test_a_size_that_is_none_is_refused() -> None:
     for size in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(OptionsError, match="kv_host_gib must be 0 or more"):
+        with pytest.raises(OptionsError, match="kv_host_gib must be a finite number of at least 0"):
             EngineOptions(kv_host_gib=size)

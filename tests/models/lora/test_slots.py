@@ -88,7 +88,7 @@ def test_a_gpu_takes_none_where_nobody_says_how_many(fused: Fused) -> None:
     assert (raised.value.param, raised.value.code) == ("adapter", "adapters_unsupported")
     with pytest.raises(OptionsError, match="adapter_rank needs adapter_slots"):
         replace(OPTIONS, adapter_slots=None, adapter_rank=8)
-    with pytest.raises(OptionsError, match="at most 128"):
+    with pytest.raises(OptionsError, match="between 1 and 128"):
         replace(OPTIONS, adapter_rank=129)
     with pytest.raises(OptionsError, match="adapter_layers must be one of all, attention"):
         replace(OPTIONS, adapter_layers="qkv")
