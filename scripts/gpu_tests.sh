@@ -67,12 +67,10 @@ PYTHON
 run_attention() { "$python" -m pytest -q -rs --confcutdir=tests/gpu tests/gpu/test_attention.py; }
 run_tests() {
     "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=10 tests/gpu --ignore=tests/gpu/test_attention.py \
-        --ignore=tests/gpu/test_second_device.py --ignore=tests/gpu/test_lost_device.py \
-        --ignore=tests/gpu/test_tensor_parallel.py --ignore=tests/gpu/test_pool.py
+        --ignore=tests/gpu/devices
 }
 run_devices() {
-    "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=5 tests/gpu/test_second_device.py \
-        tests/gpu/test_lost_device.py tests/gpu/test_tensor_parallel.py tests/gpu/test_pool.py
+    "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=5 tests/gpu/devices
 }
 run_resume() { "$python" -m benchmarks.gpu.resume --device "$device" --shape "$shape"; }
 run_chaos() {

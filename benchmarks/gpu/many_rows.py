@@ -23,8 +23,8 @@ import torch
 
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.spare_rows import none_to_spare
-from benchmarks.gpu.kernels.tiles import no_tiles
+from benchmarks.gpu.kernels.linear.spare_rows import none_to_spare
+from benchmarks.gpu.kernels.linear.tiles import no_tiles
 from benchmarks.shared.adapter_work import step_seconds
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine

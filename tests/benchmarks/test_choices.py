@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.gpu.kernels import tiles
+from benchmarks.gpu.kernels.linear import tiles
 from engine.kernels.linear import halved_linear
 from engine.kernels.linear.spare_rows import FASTER_ROWS
 from engine.kernels.linear.tilings import GATED_TILINGS, LINEAR_TILINGS

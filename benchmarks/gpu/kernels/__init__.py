@@ -2,8 +2,7 @@
 
 fused.py       fused kernels against plain forms; cases.py: what is computed
 vae.py         the audio decoder; vae_tiles.py: its tiles
-linear.py      products over few rows; linear_chain.py: along a transformer
-tiles.py       products over some rows; halves.py, spare_rows.py: over many
+linear/        products
 low_rank.py    adapters around products
 attention.py   backends of attention; attention_launches.py: how Triton's is launched
 prompts.py     attention over long prompts

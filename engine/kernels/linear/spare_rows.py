@@ -41,7 +41,7 @@ FASTER_ROWS: dict[tuple[int, int], dict[int, int]] = {
 }
 """By outputs and inputs of a layer: rows, and how many are faster. Rows are those of steps of the releases'
 DiTs, 22 of a stream with VoxCPM2, 18 with VoxCPM1.5, 10 with VoxCPM-0.5B. `python -m
-benchmarks.gpu.kernels.spare_rows --shape SHAPE` looks for them, here with torch 2.11 on H200s
+benchmarks.gpu.kernels.linear.spare_rows --shape SHAPE` looks for them, here with torch 2.11 on H200s
 (`benchmarks/results/gpu_spare_rows*.json`): a layer of VoxCPM2 takes 98 us instead of 105 with 1,408 rows and
 113 instead of 124 with 1,760. Its steps of 48 to 96 streams take 2 to 3.5 % less
 (`gpu_spare_rows_steps.json`)."""

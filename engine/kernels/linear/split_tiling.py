@@ -68,7 +68,7 @@ MEASURED: dict[tuple[int, int, int, bool, bool], SplitTiling] = {
     (48, 4096, 1024, True, False): SplitTiling(16, 1, 128, 4, 8, 1),
     (48, 1024, 4096, False, True): SplitTiling(32, 8, 256, 4, 2, 1),
 }
-"""By (sum of row tiles, N, K, gated, split); on the H200, by `benchmarks/gpu/kernels/linear.py`."""
+"""By (sum of row tiles, N, K, gated, split); on the H200, by `benchmarks/gpu/kernels/linear/few_rows.py`."""
 
 
 PAYING_SHAPES = {(4096, 1024)}

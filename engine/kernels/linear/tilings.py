@@ -23,7 +23,7 @@ DEEP = Tiling(64, 128, 128, 4, 4)
 Tilings = dict[tuple[int, int], dict[int, Tiling]]
 """By outputs and inputs of a layer: rows, and the tiling that pays for them. Rows are those of steps of the
 releases' DiTs, 22 of a stream with VoxCPM2, 18 with VoxCPM1.5, 10 with VoxCPM-0.5B. `python -m
-benchmarks.gpu.kernels.tiles --shape SHAPE` looks for them, here on H200s with torch 2.11
+benchmarks.gpu.kernels.linear.tiles --shape SHAPE` looks for them, here on H200s with torch 2.11
 (`benchmarks/results/gpu_tiles*.json`): a layer of VoxCPM2 takes 91 us instead of 98 with 1,408 rows and 128
 instead of 139 with 2,112. Its steps of 8 to 128 streams take 1 to 7 % less (`gpu_tiles_steps.json`)."""
 

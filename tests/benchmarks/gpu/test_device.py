@@ -17,11 +17,11 @@ COMMANDS = [
     "gpu.accuracy --device cuda --no-save",
     "gpu.kernels.attention",
     "gpu.kernels.attention_launches",
-    "gpu.kernels.halves",
+    "gpu.kernels.linear.halves",
     "gpu.kernels --device cuda:0",
-    "gpu.kernels.linear",
-    "gpu.kernels.spare_rows",
-    "gpu.kernels.tiles",
+    "gpu.kernels.linear.few_rows",
+    "gpu.kernels.linear.spare_rows",
+    "gpu.kernels.linear.tiles",
     "gpu.many_rows",
     "gpu.kernels.vae",
 ]
@@ -74,7 +74,7 @@ def test_without_a_gpu_they_end_with_one_line(command: str, run: Run) -> None:
             "no such text: medium",
         ),
         ("gpu.kernels.attention", ["--device", "cpu", "--backends", "triton,fast"], "no such backend: fast"),
-        ("gpu.kernels.linear", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
+        ("gpu.kernels.linear.few_rows", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
     ],
 )
 def test_what_is_not_there_is_no_benchmark(

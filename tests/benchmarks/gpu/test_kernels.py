@@ -12,8 +12,8 @@ import torch
 from benchmarks.gpu import many_rows
 from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.gpu.kernels import fused as gpu_kernels
-from benchmarks.gpu.kernels import tiles
-from benchmarks.gpu.kernels.spare_rows import none_to_spare
+from benchmarks.gpu.kernels.linear import tiles
+from benchmarks.gpu.kernels.linear.spare_rows import none_to_spare
 from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS
 from engine.kernels.linear.tilings import DEEP, GATED_TILINGS, LINEAR_TILINGS

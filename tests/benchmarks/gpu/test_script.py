@@ -57,7 +57,7 @@ def test_a_part_that_fails_fails_the_script_and_stands_in_its_output(tmp_path: P
 def test_tests_that_lack_a_package_are_skipped_and_name_it(tmp_path: Path) -> None:
     hidden = ("soundfile", "soxr", "fastapi")
     (tmp_path / "hidden.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n")
-    files = [f"tests/gpu/test_{name}.py" for name in ("bundled", "worker", "lost_device")]
+    files = [f"tests/gpu/{name}.py" for name in ("test_bundled", "test_worker", "devices/test_lost_device")]
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "hidden", "--confcutdir=tests/gpu", *files],
         cwd=ROOT,

@@ -1,5 +1,5 @@
 """Everything is launched on the device of its tensors, whichever is current. That is read in the source: it
-takes two GPUs to see it (`tests/gpu/test_second_device.py`).
+takes two GPUs to see it (`tests/gpu/devices/test_second_device.py`).
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def test_registers_hold_what_the_rule_puts_there() -> None:
 @pytest.mark.timeout(300)
 def test_weights_are_loaded_before_the_wait_and_nothing_is_rearranged(tmp_path: Path) -> None:
     """See `compile_split`; whichever version the compiler has."""
-    lines = compiled("tests.engine.kernels.compile_split", tmp_path)
+    lines = compiled("tests.engine.kernels.compiling.compile_split", tmp_path)
     kernels = [json.loads(line) for line in lines]
     assert len(kernels) == 33
     for kernel in kernels:

@@ -32,7 +32,7 @@ from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.programs.step_programs import ProgramPlan, StepPrograms
 from models.voxcpm.runner import VoxCPMRunner
 from models.voxcpm.vae import waveform_streams
-from tests.engine.kernels.compile_noted import Hopper
+from tests.engine.kernels.compiling.compile_noted import Hopper
 
 OPTIONS = EngineOptions(max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static")
 STREAMS = (1, 64)

@@ -24,8 +24,8 @@ from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
-from tests.gpu import sums_rank
 from tests.gpu.device import CUDA, RECORDED, needs_gpu
+from tests.gpu.devices import sums_rank
 
 pytestmark = [
     needs_gpu,

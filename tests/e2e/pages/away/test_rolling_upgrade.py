@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.pages.balancer import balancer, former_pages
+from tests.e2e.pages.away.balancer import balancer, former_pages
 from tests.e2e.processes import Server, gateway, worker
 from tests.gateway.callers.administration import ADMIN_PAGE
 

@@ -1,6 +1,6 @@
 """Compiles the kernels of `split_linear` for compute capability 9.0 at the sizes of VoxCPM2, without a GPU.
 
-    python -m tests.engine.kernels.compile_split
+    python -m tests.engine.kernels.compiling.compile_split
 
 A line of JSON per kernel: 16-byte loads before the kernel waits, stores before it waits, exchanges through
 shared memory before the first product of tiles, bytes spilled per thread. The interpreter has to be off

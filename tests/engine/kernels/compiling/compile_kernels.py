@@ -1,6 +1,6 @@
 """Compiles the fused kernels for compute capability 9.0 at the sizes of VoxCPM2, which needs no GPU.
 
-    python -m tests.engine.kernels.compile_kernels
+    python -m tests.engine.kernels.compiling.compile_kernels
 
 A line per kernel: its name, whether it waits for the kernel before it, and what it stores before that. The
 interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.

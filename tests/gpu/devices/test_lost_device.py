@@ -11,7 +11,7 @@ import pytest
 
 from tests.gpu.device import CUDA, DEVICE, needs_gpu, needs_service
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = [needs_gpu, pytest.mark.skipif(not CUDA, reason="tests/worker/test_lost_device.py is for a CPU")]
 PROGRAM = """
 import sys

@@ -1,6 +1,6 @@
 """Products of the matrix library with a few rows more than there are.
 
-    python3 -m benchmarks.gpu.kernels.spare_rows [--shape voxcpm2] [--output FILE]
+    python3 -m benchmarks.gpu.kernels.linear.spare_rows [--shape voxcpm2] [--output FILE]
 
 For products of a DiT and the rows of its steps: microseconds of a product of just these rows, of as
 many as `engine.kernels.linear.spare_rows` takes, and of the fastest of up to 104 more. Then microseconds of a
@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.gpu.kernels.dits import SHAPES, dit_of
-from benchmarks.gpu.kernels.halves import ALWAYS, layer_us, report
+from benchmarks.gpu.kernels.linear.halves import ALWAYS, layer_us, report
 from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.halved_linear import PAYING_ROWS
 from engine.kernels.linear.spare_rows import FASTER_ROWS

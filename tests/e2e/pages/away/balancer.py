@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
+FRONTEND = Path(__file__).resolve().parents[4] / "frontend"
 Choose = Callable[[str, Message], str]
 """Path and headers of a request -> URL of the gateway that answers it."""
 

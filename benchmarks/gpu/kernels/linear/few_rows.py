@@ -1,6 +1,6 @@
 """Linear layers of few rows on a GPU: right, and how long they take along the layers of VoxCPM2.
 
-    python3 -m benchmarks.gpu.kernels.linear --output FILE [--no-sweep] [--only "LM 1" "DiT 22"]
+    python3 -m benchmarks.gpu.kernels.linear.few_rows --output FILE [--no-sweep] [--only "LM 1" "DiT 22"]
 
 1. The products and sum with norm against fp32, next to what torch's bf16 products err.
 2. Sweep: tilings near the known ones of every product alone, weights not in the L2 cache; the best few go
@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.linear_chain import (
+from benchmarks.gpu.kernels.linear.chain import (
     DIT,
     EPS,
     LM,

@@ -1,6 +1,6 @@
 """Under which keys Triton caches the kernels of the product, each met first and each met after all others.
 
-    python -m tests.engine.kernels.order_keys
+    python -m tests.engine.kernels.compiling.order_keys
 
 A line of JSON: how many functions there are, and the names of those with more than one key. The interpreter
 has to be off (TRITON_INTERPRET unset), hence a program of its own.

@@ -1,6 +1,6 @@
 """Notes the kernels of some work and compiles them for compute capability 9.0, without a GPU.
 
-    TRITON_CACHE_DIR=EMPTY python -m tests.engine.kernels.compile_noted
+    TRITON_CACHE_DIR=EMPTY python -m tests.engine.kernels.compiling.compile_noted
 
 A line of JSON: how many kernels were compiled by the first call and by the second, how often one was
 described in the only rehearsal, of six launches, how many binaries the cache holds, how many launchers
@@ -22,7 +22,7 @@ from triton.runtime import driver, jit
 from engine.kernels import ahead
 from engine.kernels.linear.split_linear import partial_linear, split_linear
 from engine.kernels.norms.norm import rms_norm, rms_norm_kernel
-from tests.engine.kernels.launcher import Launcher
+from tests.engine.kernels.compiling.launcher import Launcher
 
 
 class Hopper:

@@ -18,10 +18,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import WatchedPage, watched_page
-from tests.e2e.pages.balancer import balancer, former_pages
+from tests.e2e.pages.away.balancer import balancer, former_pages
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 
-FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
+FRONTEND = Path(__file__).resolve().parents[4] / "frontend"
 KEPT = """async () => {
   const found = {};
   for (const name of await caches.keys()) {

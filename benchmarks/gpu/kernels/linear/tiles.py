@@ -1,6 +1,6 @@
 """Layers of a DiT by tiles of our own (`engine.kernels.linear.tiled_linear`), and by the matrix library.
 
-    python3 -m benchmarks.gpu.kernels.tiles [--shape voxcpm2] [--output FILE]
+    python3 -m benchmarks.gpu.kernels.linear.tiles [--shape voxcpm2] [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, for the rows of steps: by the library
 alone, with the gate in its product's kernel by each tiling, with q, k and v by each tiling, as it is, and by
@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.kernels.dits import SHAPES, dit_of
-from benchmarks.gpu.kernels.halves import DEVICE, layer_us, report
-from benchmarks.gpu.kernels.spare_rows import none_to_spare
+from benchmarks.gpu.kernels.linear.halves import DEVICE, layer_us, report
+from benchmarks.gpu.kernels.linear.spare_rows import none_to_spare
 from engine.kernels.linear.tilings import (
     DEEP,
     GATED_TILINGS,

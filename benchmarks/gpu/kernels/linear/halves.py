@@ -1,6 +1,6 @@
 """Fused layers of VoxCPM2 by rows: residuals added by whole products, and products in two halves of K.
 
-    python3 -m benchmarks.gpu.kernels.halves [--output FILE]
+    python3 -m benchmarks.gpu.kernels.linear.halves [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, and for which numbers of rows halves are
 taken (`engine.kernels.linear.halved_linear.PAYING_ROWS`). Whole products have rows to spare (`spare_rows`).
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack
+from benchmarks.gpu.kernels.linear.chain import ATTENDED, DIT, LM, Stack
 from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.halved_linear import paying_rows
 from models.transformer.fused import fuse_layers

@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from triton.runtime import driver
 from engine.kernels import ahead
-from tests.engine.kernels.compile_noted import Hopper
+from tests.engine.kernels.compiling.compile_noted import Hopper
 
 with Path(sys.argv[1]).open("a") as runs:
     runs.write("run\\n")
@@ -40,7 +40,7 @@ import os
 import sys
 from triton.runtime import driver
 from engine.kernels import ahead
-from tests.engine.kernels.compile_noted import Hopper
+from tests.engine.kernels.compiling.compile_noted import Hopper
 
 driver.set_active(Hopper())
 ahead.WORTH_PROCESSES = 1
@@ -54,7 +54,7 @@ KERNELS = [("engine.kernels.norms.norm", f"kernel_{i}", "{}") for i in range(ahe
 
 
 def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:
-    lines = compiled("tests.engine.kernels.compile_noted", tmp_path)
+    lines = compiled("tests.engine.kernels.compiling.compile_noted", tmp_path)
     found = json.loads(lines[-1])
     assert found.pop("reported") == pytest.approx([1 / 3, 2 / 3, 1])
     launchers = 3 if found.pop("launchers_in_c") else 0
@@ -62,7 +62,7 @@ def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:
 
 
 def test_a_kernel_has_one_key_in_whatever_order_kernels_are_met(tmp_path: Path) -> None:
-    (line,) = compiled("tests.engine.kernels.order_keys", tmp_path)
+    (line,) = compiled("tests.engine.kernels.compiling.order_keys", tmp_path)
     found = json.loads(line)
     assert found["several"] == [] and found["functions"] > 40
 

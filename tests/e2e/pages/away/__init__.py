@@ -1,0 +1,1 @@
+"""Pages whose gateway or network is away, comes back, or is another edition."""

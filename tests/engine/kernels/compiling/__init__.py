@@ -1,0 +1,1 @@
+"""Kernels before Triton's compiler: what it makes of them, and ahead of time."""

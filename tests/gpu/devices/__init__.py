@@ -1,0 +1,1 @@
+"""What several GPUs do together, and what comes of losing one."""
