@@ -175,8 +175,16 @@ describe("LiveFeed", () => {
   test("says that it is offline when nothing answers", async () => {
     gateway = await new FakeGateway().open();
     gateway.close();
-    globalThis.fetch = () => Promise.reject(new TypeError("refused"));
-    await watch(access(), shortly)("offline");
+    let streams = 0;
+    const fetched = globalThis.fetch;
+    globalThis.fetch = (path) => {
+      if (String(path).endsWith("/api/events")) streams += 1;
+      return Promise.reject(new TypeError("refused"));
+    };
+    const seen = await watch(access(), shortly)("offline");
+    while (streams < 3) await shortly();
+    globalThis.fetch = fetched;
+    assert.deepEqual(seen, ["offline"]); // nothing in between: the page would ask for all of its parts
   });
 });
 

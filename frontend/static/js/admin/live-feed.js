@@ -24,6 +24,7 @@ export class LiveFeed extends EventTarget {
   #sleep;
   #patience;
   #mode = null;
+  #streams = false;
   #open = true;
 
   /** @param {import("./access.js").AdminAccess} access */
@@ -54,14 +55,14 @@ export class LiveFeed extends EventTarget {
     try {
       const asked = KINDS.map((kind) => this.#access.requestJson(`/api/${kind}`));
       const answers = await within(this.#patience, Promise.all(asked));
-      if (this.#mode !== "live") this.#setMode("polling");
+      if (!this.#streams) this.#setMode("polling");
       KINDS.forEach((kind, index) => this.#emit(kind, answers[index]));
     } catch (error) {
       this.#setMode("offline", error);
     }
   }
 
-  /** Reads the event stream until it breaks. */
+  /** Reads the event stream until it breaks; the poll after it finds out whether the gateway answers at all. */
   async #stream() {
     const abort = new AbortController();
     let watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
@@ -72,13 +73,14 @@ export class LiveFeed extends EventTarget {
         clearTimeout(watchdog);
         watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
         if (PUSHED.includes(event)) this.#emit(event, JSON.parse(data));
+        this.#streams = true;
         this.#setMode("live");
         if (!this.#open) return;
       }
-      this.#setMode("polling");
-    } catch (error) {
-      this.#setMode("polling", error);
+    } catch {
+      return; // why, the poll tells, if it fails, too
     } finally {
+      this.#streams = false;
       clearTimeout(watchdog);
     }
   }

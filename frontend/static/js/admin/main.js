@@ -38,7 +38,11 @@ class Admin {
   async #addSections() {
     await painted();
     const { Sections } = await import("./sections/sections.js");
-    this.#sections = new Sections({ access: this.#access, say: (text) => setText(byId("status"), text) });
+    this.#sections = new Sections({
+      access: this.#access,
+      answers: () => this.#answers,
+      say: (text) => setText(byId("status"), text),
+    });
     this.#loadSections();
   }
 
@@ -66,9 +70,13 @@ class Admin {
     this.#lamp.dataset.state = LAMPS[mode];
     setMessage(this.#mode, `admin.mode.${mode}`);
     this.#answers = mode !== "offline";
-    if (this.#answers) this.#hideProblem();
-    else this.#showProblem(error);
-    this.#loadSections();
+    if (this.#answers) {
+      this.#hideProblem();
+      this.#loadSections();
+    } else {
+      this.#showProblem(error);
+      this.#sections?.hush();
+    }
   }
 
   #showProblem(error) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import httpx
@@ -167,3 +168,17 @@ def test_stored_strings_are_shown_as_text(page: Page, fleet: Server) -> None:
     expect(page.locator("dialog[open] h2")).to_contain_text(MARKUP)
     assert page.locator("main img, main script, dialog img, dialog script").count() == 0
     assert page.title() == "VoxFleet Admin"
+
+
+def test_a_gateway_that_is_away_is_told_of_once(browser: Browser, fleet: Server) -> None:
+    worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
+    with watched_page(browser) as watched:  # the browser complains of refused connections
+        page, alerts = watched.page, watched.page.locator("[role=alert]:visible")
+        with gateway([worker_url]) as edge:
+            page.goto(f"{edge.url}{ADMIN_PAGE}")
+            expect(page.locator(".lamp")).to_have_text("Live")
+        expect(alerts).to_have_text(re.compile("The gateway does not answer."))
+        expect(page.locator(".lamp")).to_have_text("No connection")
+        with gateway([worker_url], port=httpx.URL(edge.url).port):
+            expect(page.locator(".lamp")).to_have_text("Live")
+            expect(alerts).to_have_count(0)

@@ -10,7 +10,7 @@ export class Section {
 
   /**
    * @param {string} id of the <section>, which starts hidden @param {string} path of its API
-   * @param {{access: import("../access.js").AdminAccess, say: (text: string) => void}} page
+   * @param {{access: import("../access.js").AdminAccess, answers: () => boolean, say: (text: string) => void}} page
    */
   constructor(id, path, page) {
     this.element = byId(id);
@@ -29,7 +29,7 @@ export class Section {
       this.show(answer);
     } catch (error) {
       if (error.status === 404 || error.status === 405) this.element.hidden = true;
-      else this.showProblem(error);
+      else if (this.page.answers()) this.showProblem(error); // otherwise the page says so, once
     }
   }
 

@@ -23,7 +23,7 @@ export class Sections {
   #all;
   #storageTimer = null;
 
-  /** @param {{access: import("../access.js").AdminAccess, say: (text: string) => void}} page */
+  /** @param {{access: import("../access.js").AdminAccess, answers: () => boolean, say: (text: string) => void}} page */
   constructor(page) {
     this.#all = {
       graphs: new GraphsSection(page),
@@ -38,6 +38,11 @@ export class Sections {
   /** Asks for all answers anew. */
   load() {
     for (const section of Object.values(this.#all)) section.load();
+  }
+
+  /** The gateway is away: what failed failed for that. */
+  hush() {
+    for (const section of Object.values(this.#all)) section.clearProblem();
   }
 
   /** Requests have ended, which may have been recorded. */
