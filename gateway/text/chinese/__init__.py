@@ -4,6 +4,7 @@ The grammars know measure words ("2个" is 两个), dates, times and units.
 
 numbers.py  numbers in words
 rules.py    what the grammars get wrong
+units.py    units, and their names
 counting.py  of it, what is about counting
 names.py    of it, what names something: plates, service numbers, verses
 grammar.py  the grammars, which are loaded with the first figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.chinese.units import PER_UNIT
 from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import Rule, rule
 
@@ -56,12 +57,8 @@ def _proportion(match: re.Match[str]) -> str:
 
 
 _HAN = "\u3400-\u9fff"
-_PER_UNIT = {
-    "㎡": "平方米", "m²": "平方米", "m2": "平方米", "m³": "立方米", "m3": "立方米", "kg": "千克", "g": "克",
-    "t": "吨", "L": "升", "mL": "毫升", "ml": "毫升",
-    "km": "公里", "kWh": "千瓦时", "h": "小时", "min": "分钟",
-}  # fmt: skip
-"""What something costs so much of."""
+_WHOLE = r"\d{1,3}(?:,\d{3}){1,5}|\d{1,15}"
+_MONEY = r"\s?(?:元|块|美元|欧元|英镑|港元|日元|万元|亿元)"
 _PER = (
     "平方米|平米|公里|千米|千瓦时|度|件|个|月|年|天|日|斤|次|分|秒|小时|人|台|张|公斤|千克|吨|米|升|股|盒|瓶|位|晚|份|"
     "场|平|桶|盎司"
@@ -84,10 +81,14 @@ RULES: tuple[Rule, ...] = (
         "、",
     ),
     rule(r"(?<=\d年)/(?=\d{1,3}万公里)", "或"),
+    rule(r"(?<!\d)7\s?[×xX*]\s?24(?=小时)", "七乘二十四"),
+    rule(rf"(?<=\d0)\+(?=[{_HAN}])", "多"),
+    rule(rf"(?<=[\d万亿])\+(?=[{_HAN}，。、！？；：）)]|\s|$)", "加"),
+    rule(rf"(?<![\d.,])(?P<say>({_WHOLE})\.00)(?={_MONEY})", lambda match: number(match[2])),
     rule(rf"(?<=[元块次片粒滴])/(?=\d{{1,4}}[{_HAN}])", "每"),
     rule(
-        rf"(?<=[\d元万亿块分])/(?P<unit>{'|'.join(_PER_UNIT)})(?![A-Za-z0-9²³])",
-        lambda match: f"每{_PER_UNIT[match['unit']]}",
+        rf"(?<=[\d元万亿块分])/(?P<unit>{'|'.join(PER_UNIT)})(?![A-Za-z0-9²³])",
+        lambda match: f"每{PER_UNIT[match['unit']]}",
     ),
     rule(rf"(?<!千克)(?:(?<=[\d元块次个克升万亿片粒滴])|(?<=\d[gL]))/(?={_PER})", "每"),
     rule(r"(?<=\d)[wW](?=\+?\s?(?:粉丝|粉|播放|阅读|点赞|浏览|用户|人|元|块|字|条|赞))", "万"),

@@ -53,6 +53,17 @@ def _day(match: re.Match[str]) -> str | None:
     return f"{cardinal(month)}月{cardinal(day)}日" if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
+def _named_day(match: re.Match[str]) -> str:
+    """ "9·18", "5·1"; of "11·11" both are numbers."""
+    parts = match.groups()
+    return "".join(cardinal(int(part)) if min(map(len, parts)) == 2 else digits(part) for part in parts)
+
+
+def _scores(match: re.Match[str]) -> str:
+    """Of one set after the other."""
+    return re.sub(r"(\d{1,3})[-:：](\d{1,3})", _score, match["say"])
+
+
 def _score(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
 
@@ -69,6 +80,7 @@ RULES: tuple[Rule, ...] = (
         _verse,
     ),
     rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·•]?\d{{5}})(?!\d)", _phone),
+    rule(rf"(?<=[{_PROVINCES}][A-Z])[·•]?[A-Z]{{1,2}}(?P<say>\d{{3,5}})(?!\d)", _phone),
     rule(r"(?<!\d)(?P<say>\d{5,6})(?=客服|热线|官方|专线)", _phone),
     rule(r"(?<![\d/])(\d{2,3})/(\d{2,3})\s?mmHg", _pressure),
     rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", _digits),
@@ -82,9 +94,27 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", _digits),
     rule(r"(?<=[A-Za-z])(?P<say>(?:-\d{1,8}){2,5})(?![\w-])", _numbered),
     rule(r"(?<![\d.])(\d{1,2})/(\d{1,2})(?=\s?[（(](?:周|星期))", _day),
+    rule(r"(?<=[今明后昨前][天日][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
+    rule(r"(?<=周[一二三四五六日天][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
+    rule(
+        r"(?<![\d/.])(\d{1,2})/(\d{1,2})(?=\s?(?:上午|中午|下午|晚上|早上|凌晨)|\s\d{1,2}[:：]\d\d(?!\d))",
+        _day,
+    ),
+    rule(r"(?<=截[止至])(\d{1,2})/(\d{1,2})(?![\d/])", _day),
+    rule(r"(?<![\d.·])(\d{1,2})·(\d{1,2})(?![\d.·])", _named_day),
+    rule(
+        r"比分[为是：:]?\s?(?P<say>\d{1,3}[-:：]\d{1,3}(?:[、，,]\s?\d{1,3}[-:：]\d{1,3}){1,6})(?![\d-])",
+        _scores,
+    ),
+    rule(
+        r"(?<![\d-])(?P<say>\d{1,2}[-:：]\d{1,2}(?:[、，,]\s?\d{1,2}[-:：]\d{1,2}){1,6})"
+        r"(?=\s?的?(?:比分|获胜|取胜|战胜|击败|横扫|逆转|不敌))",
+        _scores,
+    ),
+    rule(r"(?<=[（(〔\[【])(?P<say>(?:19|20)\d\d)(?=[）)〕\]】])", _digits),
     rule(r"(?<=第\d[局盘节场][：:])\s?(\d{1,3})-(\d{1,3})(?![\d-])", _score),
     rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|[款届版]|级(?!台阶|阶梯))", _digits),
-    rule(r"(?<!\d)(?P<say>\d{3})(?=年\d{1,2}月)", _digits),
+    rule(r"(?<!\d)(?P<say>\d{2,3})(?=年\d{1,2}月)", _digits),
     rule(r"(?<=[（(])(?P<say>(?:1\d{3}|20\d\d)\s?[-–—~～]\s?(?:1\d{3}|20\d\d))(?=[）)])", _years),
     rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", _digits),
     rule(r"(?<=[（(])(?P<say>\d{3,4}\s?[-–—~～]\s?\d{3,4})(?=年)", _years),

@@ -9,6 +9,7 @@ from gateway.text.addresses import address_rules
 from gateway.text.chinese import counting, names
 from gateway.text.chinese.counting import NUMBER, say_number
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
+from gateway.text.chinese.units import UNIT, UNITS
 from gateway.text.english.numbers import roman
 from gateway.text.marks import FIGURES, NOTE, RAISED
 from gateway.text.rules import Rule, rule
@@ -34,18 +35,6 @@ _VULGAR = {
     "⅛": "八分之一", "⅜": "八分之三", "⅝": "八分之五", "⅞": "八分之七",
 }  # fmt: skip
 _ROMAN_SIGNS = {sign: number for number, sign in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ", start=1)}
-_UNITS = {
-    "m²": "平方米", "㎡": "平方米", "km²": "平方公里", "cm²": "平方厘米", "m³": "立方米",
-    "V": "伏", "kV": "千伏", "mV": "毫伏", "mA": "毫安", "mg": "毫克", "µg": "微克", "μg": "微克",
-    "mL": "毫升", "dL": "分升", "dl": "分升", "dB": "分贝", "Pa": "帕", "hPa": "百帕", "kPa": "千帕",
-    "MPa": "兆帕", "µm": "微米", "μm": "微米", "Ω": "欧姆", "kΩ": "千欧",
-    "mg/kg": "毫克每千克", "mg/L": "毫克每升", "mmol/L": "毫摩尔每升", "μmol/L": "微摩尔每升",
-    "mmHg": "毫米汞柱", "μg/m³": "微克每立方米", "µg/m³": "微克每立方米", "mg/m³": "毫克每立方米",
-    "fps": "帧每秒",
-    "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
-    "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
-    "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
-}  # fmt: skip
 
 
 def _money(match: re.Match[str]) -> str:
@@ -121,7 +110,7 @@ def _vulgar(match: re.Match[str]) -> str:
 
 def _unit(match: re.Match[str]) -> str:
     minus = "负" if match["minus"] else ""
-    return f"{minus}{number(match['amount'])}{_UNITS[match['unit']]}"
+    return f"{minus}{number(match['amount'])}{UNITS[match['unit']]}"
 
 
 def _say_digits(match: re.Match[str]) -> str:
@@ -152,7 +141,7 @@ def _operator(match: re.Match[str]) -> str:
 
 
 def _power(match: re.Match[str]) -> str:
-    power = match["say"].lstrip("^").translate(FIGURES).lstrip("+")
+    power = match["power"].lstrip("^").translate(FIGURES).lstrip("+")
     minus = "负" if power.startswith("-") else ""
     return {"2": "的平方", "3": "的立方"}.get(power) or f"的{minus}{number(power.lstrip('-'))}次方"
 
@@ -164,7 +153,6 @@ _NUMBERED = "案骤题图表注"
 """What a figure before a colon is the number of: 方案1：3个月."""
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
 _MINUS = rf"(?:(?<![\w)\]%])(?P<minus>[-−])|(?<=[{_HAN}])(?P<after>[-−]))?"
-_UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 RULES: tuple[Rule, ...] = (
     *address_rules(_SIGNS, digits),
     rule(
@@ -197,8 +185,9 @@ RULES: tuple[Rule, ...] = (
         _say_phone,
     ),
     rule(
-        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
-        _say_digits,
+        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?"
+        r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
+        lambda match: "，".join(map(digits, match["say"].split())),
     ),
     rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", _say_digits),
     rule(
@@ -242,7 +231,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<=比分)(\d{1,3})-(\d{1,3})(?!\d)", _ratio),
     rule(
-        rf"{_MINUS}(?<![\d.])(?P<amount>{NUMBER})\s?(?P<unit>{_UNIT})(?![A-Za-z0-9²³])(?!\s?[-–—~～]\d)",
+        rf"{_MINUS}(?<![\d.^])(?P<amount>{NUMBER})\s?(?P<unit>{UNIT})(?![A-Za-z0-9²³])(?!\s?[-–—~～]\d)",
         lambda match: ("负" if match["after"] else "") + _unit(match),
     ),
     rule(
@@ -267,7 +256,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"∞", "无穷大"),
     rule(r"π", "派"),
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
-    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
+    rule(
+        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}})\s?(?P<unit>{UNIT}))(?![A-Za-z0-9²³])",
+        lambda match: _power(match) + UNITS[match["unit"]],
+    ),
+    rule(rf"(?<=[\w)])(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d+))", _power),
     rule(rf"(?<![\d\w%％℃])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
     rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√($€£¥￥])", _operator),
     rule(r"(?<![A-Za-z\d)<>=-])(?P<say>[<>])\s?(?=\d)", _operator),
@@ -291,7 +284,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"#", ""),
     rule(r"(?<![A-Za-z0-9_.])@", "艾特"),
     rule(
-        r"(?<!\d)(?P<say>\d{2})(?=年[代出生级后以前届]|年奥运)",
+        r"(?<!\d)(?P<say>\d{2})(?=年[代出生级后以前届初底末]|年奥运)",
         lambda match: (
             cardinal(int(match["say"]))
             if match.string[match.end() : match.end() + 2] == "年代"
