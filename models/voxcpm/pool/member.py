@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.errors import EngineError
+from models.speech import ModelInfo
 from models.voxcpm.pool.adapters import PooledAdapters
 from models.voxcpm.pool.device import DeviceProcess, OnLost, OnProgress
 from models.voxcpm.pool.request import PooledRequest
@@ -62,6 +63,7 @@ class Member:
         """process: that has loaded."""
         self.name, self.process = process.name, process
         self._launch = launch
+        self._info: ModelInfo
         self._adapters: PooledAdapters
         self._on_lost: OnLost
         self._changing = threading.Lock()
@@ -70,9 +72,9 @@ class Member:
         self._serving_since, self._tries = 0.0, 0
         self._thread: threading.Thread | None = None
 
-    def begin(self, adapters: PooledAdapters, on_lost: OnLost) -> None:
-        """on_lost: once it does not serve any more, takes over the requests that ran there."""
-        self._adapters, self._on_lost = adapters, on_lost
+    def begin(self, info: ModelInfo, adapters: PooledAdapters, on_lost: OnLost) -> None:
+        """info: of the model, as all say. on_lost: takes over what ran here once it does not serve any more."""
+        self._info, self._adapters, self._on_lost = info, adapters, on_lost
         self._serve()
 
     @property
@@ -140,7 +142,9 @@ class Member:
                 if self._ending.is_set():
                     return True
                 self.process = self._launch.start()
-            self._launch.load(self.process).result()
+            info = ModelInfo.from_dict(self._launch.load(self.process).result()["info"])
+            if info != self._info:
+                raise EngineError(f"{info.name} is another checkpoint by now")
             self._adapters.join(self.process, self._serve)
         except Exception as error:
             _end(self.process)

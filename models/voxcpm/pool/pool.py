@@ -32,7 +32,7 @@ class DevicePool:
         self._choosing = threading.Lock()
         self._closed = False
         for device in devices:
-            device.begin(self.adapters, self._move)
+            device.begin(info, self.adapters, self._move)
 
     @property
     def devices(self) -> list[DeviceState]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ import pytest
 from engine.errors import DeviceLostError, EngineError, RequestError
 from engine.output_stream import OutputStream
 from models.lora.pool import AdapterInfo
-from models.speech import SpeechRequest
+from models.speech import ModelInfo, SpeechRequest
 from models.voxcpm.pool import member as member_module
 from models.voxcpm.pool.member import Member
 from models.voxcpm.pool.pool import DevicePool
 from models.voxcpm.pool.wire import error_record
-from tests.models.pool.conftest import Player, Players, ended, output
+from tests.models.pool.conftest import INFO, Player, Players, ended, output
 
 ANNA = AdapterInfo("anna", "digest", 8, 4, 100, "", 400, True)
 
@@ -58,12 +58,12 @@ def submitted(pool: DevicePool, player: Player, request: SpeechRequest) -> Outpu
     return stream.result(60)
 
 
-def loaded(players: Players) -> Player:
+def loaded(players: Players, info: ModelInfo = INFO) -> Player:
     """The next process that is started, once it has loaded."""
     player = players.next()
     asked = player.asked()
     assert asked["what"] == "load"
-    player.answer(asked, info={})
+    player.answer(asked, info=info.to_dict())
     return player
 
 
@@ -200,6 +200,17 @@ def test_a_device_that_fails_is_tried_some_times_and_given_up(
     with pytest.raises(DeviceLostError, match=r"cuda:0 cannot be started again: .*; device cuda:1 is lost"):
         pool.submit(SpeechRequest("r", "hello", 7))
     never.die()
+
+
+def test_a_checkpoint_that_was_replaced_is_not_spoken_with(
+    pool: DevicePool, players: Players, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_module, "MOST_TRIES", 1)
+    players.next().die()
+    players.next()
+    loaded(players, replace(INFO, revision="other"))
+    restarted(pool._devices[0])
+    assert pool.devices[0].problem.endswith("EngineError: tiny is another checkpoint by now")
 
 
 def test_a_device_that_is_lost_again_soon_has_the_longer_pause(
