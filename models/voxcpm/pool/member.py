@@ -73,7 +73,7 @@ class Member:
         self._thread: threading.Thread | None = None
 
     def begin(self, info: ModelInfo, adapters: PooledAdapters, on_lost: OnLost) -> None:
-        """info: of the model, as all say. on_lost: takes over what ran here once it does not serve any more."""
+        """info: of the model, as all say. on_lost: takes over what ran here once it serves no more."""
         self._info, self._adapters, self._on_lost = info, adapters, on_lost
         self._serve()
 
