@@ -4,7 +4,8 @@
 an error, for which `check` refuses the recording; what would make it a poor one is a warning.
 
 The thresholds are judgements about a single speaker near a microphone. They cannot tell music from noise, nor
-one speaker from two, and a room that echoes passes.
+one speaker from two, and a room that echoes passes. So does what was overdriven before it was resampled, or
+coded with loss: its peaks are round again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _SILENCE_DB = -60.0
 _SPEECH_BELOW_PEAK_DB = 40.0
 """Frames this much quieter than the loudest are pauses."""
 _SILENT_LUFS, _QUIET_LUFS = -50.0, -33.0
-_FULL_SCALE = 32_700
+_LEAST_CEILING, _BELOW_CEILING = 1000, 0.002
+"""The largest sample of speech that was cut off there, and which samples count as cut off with it."""
 _CLIPPED_RUN = 3
 _CLIPPED_SHARE, _CLIPPED_SHARE_REFUSED = 1e-4, 1e-2
 _CLIPPED_JOIN_SECONDS = 0.1
@@ -146,8 +148,15 @@ def sounding(recording: Recording, levels: np.ndarray) -> tuple[int, int]:
 
 
 def is_clipped(samples: np.ndarray) -> np.ndarray:
-    """bool [n]: the third and later samples of each run at full scale."""
-    full = np.abs(samples.astype(np.int32)) >= _FULL_SCALE
+    """bool [n]: the third and later samples of each run at the ceiling.
+
+    That is full scale, or less where a recording was turned down after it had been overdriven.
+    """
+    values = samples.astype(np.int32)
+    full = np.zeros(len(values), bool)
+    for side in (values, -values):
+        if (ceiling := side.max(initial=0)) >= _LEAST_CEILING:
+            full |= side >= (1 - _BELOW_CEILING) * ceiling
     runs = full.copy()
     for shift in range(1, _CLIPPED_RUN):
         runs[shift:] &= full[:-shift]

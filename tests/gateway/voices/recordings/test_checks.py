@@ -133,6 +133,24 @@ def test_what_came_over_a_telephone_is_heard_whatever_rate_its_file_has(voice: P
     assert told == [False] * 4 + [True] * 3
 
 
+def overdriven(samples: np.ndarray, share: float, sides: str = "both") -> np.ndarray:
+    """With so many of the samples cut off, and turned down then."""
+    most = np.quantile(np.abs(samples), 1 - share)
+    return 0.6 * np.clip(samples, -most if sides == "both" else None, most)
+
+
+@pytest.mark.parametrize("voice", BUNDLED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("rate", [16_000, 48_000])
+def test_what_was_overdriven_is_heard_also_where_it_was_turned_down(voice: Path, rate: int) -> None:
+    samples, own_rate = soundfile.read(voice)
+    samples = soxr.resample(samples, own_rate, rate)
+    whole = [samples, 0.6 * samples, 0.1 * samples, samples / np.abs(samples).max()]
+    clipped = [overdriven(samples, 0.003), overdriven(samples, 0.006, "one") + 0.01]
+    told = ["clipping" in codes(examine(recording(each, rate))) for each in (*whole, *clipped)]
+    assert told == [False] * 4 + [True] * 2
+    assert "audio_clipped" in codes(examine(recording(overdriven(samples, 0.05), rate)))
+
+
 def test_noise_that_can_be_taken_out_is_said_to_be() -> None:
     audio = recording(noisy_speech())
     advice = {}
