@@ -252,7 +252,7 @@ def save(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     if arguments.serve:
         import torch
 
-        from benchmarks.gpu.engines.scenarios import machine
+        from benchmarks.gpu.results import machine
 
         about = machine(torch.device(arguments.device), about)
     at = datetime.now(UTC).isoformat(timespec="seconds")

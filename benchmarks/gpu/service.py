@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
-from benchmarks.gpu.engines.scenarios import machine
+from benchmarks.gpu.results import machine
 from benchmarks.shared.fleet import Process, allow_many_files, free_port, until_ready
 from benchmarks.shared.results import keep, kept
 from engine.cpu.cpus import available_cpus

@@ -19,7 +19,6 @@ import dataclasses
 import json
 import logging
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,6 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -38,20 +36,15 @@ from benchmarks.gpu.device import device_of
 from benchmarks.gpu.engines import ours as ours_engine
 from benchmarks.gpu.engines import peer as peer_engine
 from benchmarks.gpu.goals import verdicts
-from benchmarks.gpu.kernels.attention import version_of
-from benchmarks.gpu.plot import plot
 from benchmarks.gpu.profile import profiled_steps
+from benchmarks.gpu.results import RESULTS, Figures, machine, save
 from benchmarks.gpu.work import TEXTS, concurrency, line
-from benchmarks.shared.results import keep, kept
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions
 
-RESULTS = Path(__file__).parents[2] / "results" / "gpu.json"
-PACKAGES = ("torch", "triton", "flash_attn", "numpy", "transformers", "nano-vllm-voxcpm")
 ADAPTER_SLOTS = 8
 """A worker's on a GPU."""
 MARK = "RESULT "
-Figures = dict[str, Any]
 
 
 @dataclasses.dataclass
@@ -180,35 +173,6 @@ def memory_in_use(device: torch.device) -> dict[str, int]:
         "in_use_on_device": total - free,
         "of_device": total,
     }
-
-
-def machine(device: torch.device, rates: dict[str, float]) -> Figures:
-    """What the figures depend on."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    versions = {package: version_of(package) for package in PACKAGES}
-    return {
-        "device": name, "cuda": torch.version.cuda, "python": platform.python_version(),
-        "versions": versions, **rates,
-    }  # fmt: skip
-
-
-def merged(document: Figures, results: dict[str, Figures]) -> Figures:
-    """The results file with these scenarios put in or replaced."""
-    scenarios = dict(sorted((document.get("scenarios", {}) | results).items()))
-    released = {name.removeprefix("voxcpm2/"): figures for name, figures in scenarios.items()}
-    goals = verdicts(released)
-    return {
-        "script": "benchmarks/gpu/engines/scenarios.py",
-        "goals_of_voxcpm2": goals,
-        "scenarios": scenarios,
-    }
-
-
-def save(file: Path, shape: str, results: dict[str, Figures]) -> None:
-    document = merged(kept(file), {f"{shape}/{name}": figures for name, figures in results.items()})
-    file.parent.mkdir(parents=True, exist_ok=True)
-    keep(file, document)
-    file.with_suffix(f".{shape}.svg").write_text(plot(document, shape))
 
 
 def measure(bench: Bench, names: list[str]) -> tuple[dict[str, Figures], list[str]]:

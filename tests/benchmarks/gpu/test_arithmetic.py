@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.gpu.engines import peer as gpu_peer
-from benchmarks.gpu.engines import scenarios
 from benchmarks.gpu.goals import verdicts
 from benchmarks.gpu.plot import plot
 from benchmarks.gpu.profile import busy_microseconds, table
+from benchmarks.gpu.results import merged
 from benchmarks.gpu.work import clips, most_streams, percentile, playback, run, summary
 from tests.benchmarks.gpu.stand_ins import Metronome, figures
 
@@ -65,8 +65,8 @@ def test_the_search_finds_the_most_streams(capacity: int) -> None:
 
 
 def test_scenarios_are_merged_by_shape() -> None:
-    document = scenarios.merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
-    document = scenarios.merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
+    document = merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
+    document = merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
     assert document["scenarios"] == {
         "tiny/graphs": {"a": 2},
         "tiny/profile": {"b": 1},
