@@ -15,7 +15,8 @@ from gateway.app import create_app
 from gateway.description.document import ANSWERS, describe
 from gateway.settings import load_settings
 from telemetry.build import VERSION, build
-from tests.gateway.description.examples import Runner, operations, running, shortened
+from tests.gateway.description.answers import shortened
+from tests.gateway.description.examples import Runner, operations, running
 
 
 async def record(folder: str) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from gateway.audio.formats import CONTENT_TYPES
 from gateway.description.document import SOCKET, recorded
 from gateway.settings import load_settings
 from tests.gateway.callers.administration import ADMIN
-from tests.gateway.description.examples import Runner, differences, kind_of, operations, running
+from tests.gateway.description.answers import differences, kind_of
+from tests.gateway.description.examples import Runner, operations, running
 from tests.security.access.route_table import routes_of
 from tests.security.apps import running_app
 
