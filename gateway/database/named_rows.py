@@ -48,7 +48,7 @@ class Sort(Generic[Row]):
 
     def name_taken(self, name: str) -> ApiError:
         """Another one is called so."""
-        return ApiError(409, "name_taken", f"there is a {self.noun} called {name!r} already", param="name")
+        return ApiError(409, "name_taken", f"another {self.noun} is called {name!r} already", param="name")
 
     def unknown(self, id: str) -> ApiError:
         """There is none, or it is not for the caller to see."""
@@ -165,8 +165,8 @@ class NamedRows(Generic[Row]):
             raise ApiError(409, f"too_many_{sort.noun}s", message)
 
     async def _check_name(self, rows: AsyncSession, row: Row) -> None:
-        """Who names one means one: no two of one owner, nor two that everybody sees, have names that look the
-        same, and none has one that may be the id of another.
+        """Who names one means one: no two of one owner have names that look the same, no two that everybody
+        sees have names that look so in any case, and none has one that may be the id of another.
         """
         if self._sort.is_id(row.name):
             raise ApiError(422, "invalid_value", "name: has the form of an id", param="name")
@@ -174,10 +174,17 @@ class NamedRows(Generic[Row]):
         seen_by_all = table.consent_at.is_not(None)
         own = table.owner == row.owner
         others = or_(own, seen_by_all) if row.consent_at is not None else own
-        names = await rows.scalars(select(table.name).where(table.id != row.id, others))
-        if seen(row.name) in map(seen, names):
-            raise self._sort.name_taken(row.name)
+        names = await rows.execute(select(table.name, seen_by_all).where(table.id != row.id, others))
+        for name, is_seen_by_all in names:
+            both_are = is_seen_by_all and row.consent_at is not None
+            if _alike(name, both_are) == _alike(row.name, both_are):
+                raise self._sort.name_taken(row.name)
 
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
         noun = self._sort.noun
         return answered(self._database, f"custom {noun}s", f"{noun}s_unavailable", erasing=erasing)
+
+
+def _alike(name: str, in_any_case: bool) -> str:
+    """One for all names that are not told apart."""
+    return folded_name(seen(name)) if in_any_case else seen(name)

@@ -83,10 +83,15 @@ async def test_a_request_means_an_id_or_a_name_and_no_name_is_an_id(registry: Vo
     assert [found.id for found in await registry.find("Ann", "key:bob")] == [first.id]
 
 
-async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry: VoiceRegistry) -> None:
+async def test_a_name_in_another_case_is_meant_where_none_is_written_so(
+    registry: VoiceRegistry, database: Database
+) -> None:
     """OpenAI's clients write the names of voices in lower case."""
     first = await registry.add(voice("Ann"))
-    second = await registry.add(voice("ann", owner="key:bob"))
+    second = await registry.add(voice("Bob", owner="key:bob"))
+    of_before = text("UPDATE voices SET name = 'ann', folded_name = 'ann' WHERE id = :id")
+    async with database.transaction() as rows:
+        await rows.execute(of_before, {"id": second.id})
     assert [found.id for found in await registry.find("ann", "key:ann")] == [second.id]
     assert {found.id for found in await registry.find("ANN", "key:eve")} == {first.id, second.id}
     assert [found.id for found in await registry.find("ANN", "key:ann")] == [first.id]
@@ -108,6 +113,8 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry
         ("Ann Lee", "Ann\u00a0Lee"),
         ("Ann Lee", "Ann \u200c Lee"),
         ("Ann\u3000Lee", "Ann Lee"),
+        ("Ann", "ann"),
+        ("Stra\u00dfe", "STRASSE"),
         ("Ann", "Ann\ufe0f"),
         ("Ann", "A\u034fnn\U000e0100"),
         ("Ann", "\u3164Ann\u2800"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,14 @@ def test_openai_clients_name_it_behind_the_model(
     assert (error["code"], error["param"]) == ("unknown_adapter", "adapter")
 
 
+def call_as_before(gateway: GatewayProcess, id: str, name: str) -> None:
+    """A name as former versions took it beside one in another case."""
+    with closing(sqlite3.connect(Path(gateway.settings["data_dir"]) / "voxfleet.db", timeout=30)) as database:
+        columns = (name, name.casefold(), id)
+        database.execute("UPDATE adapters SET name = ?, folded_name = ? WHERE id = ?", columns)
+        database.commit()
+
+
 def test_models_with_adapters_are_listed_for_whom_may_speak_with_them(
     gateway: GatewayProcess, ann: httpx.Client, bob: httpx.Client, adapters: dict[str, Trained]
 ) -> None:
@@ -148,7 +158,8 @@ def test_models_with_adapters_are_listed_for_whom_may_speak_with_them(
         assert listed(nobody) == [model]
         assert check_error(nobody.get(f"/v1/models/{model}:anna"), 404)["code"] == "model_not_found"
     with owner(gateway, "bob", "adapters"):
-        another = adapters["ben"].create(bob, "Anna")
+        another = adapters["ben"].create(bob, "Anne")
+        call_as_before(gateway, another["id"], "Anna")
         assert listed(ann) == [model, *sorted(f"{model}:{id}" for id in (made["id"], another["id"]))]
 
 
