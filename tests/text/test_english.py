@@ -42,6 +42,8 @@ CURRENCIES = {
     "₱500 or +$5": "five hundred pesos or plus five dollars",
 }
 RATES = {
+    "13.5 g/dL, 22.4 L/mol, 67 y/o": "thirteen point five grams per deciliter, twenty-two point four"
+    " liters per mole, sixty-seven year old",
     "max 3 g/day or 500 mg/d": "max three grams per day or five hundred milligrams per day",
     "10 mg/kg/day": "ten milligrams per kilogram per day",
     "250mg/5ml, 15 L/100km": "two hundred fifty milligrams per five milliliters, fifteen liters per"
@@ -73,6 +75,11 @@ MEASURES = {
     'He said "I am 12" and left.': 'He said "I am twelve" and left.',
 }
 DATES = {
+    "standup (10/24), ships 11/5, ends 12/31!": "standup (October twenty-fourth), ships November"
+    " fifth, ends December thirty-first!",
+    "(3/4) or (1/2)": "(three quarters) or (one half)",
+    "M-F 9-5, Apr.–June 2020": "Monday to Friday nine to five, April to June twenty twenty",
+    "80s music, the 00s, an 80s timeout": "eighties music, the two thousands, an eighty seconds timeout",
     "at 11:59 p.m. PT, 8pm ET (12:15 a.m. EST)": "at eleven fifty-nine p m P T, eight p m E T (twelve"
     " fifteen a m E S T)",
     "9 a.m. The end. 5 CT scans": "nine a m. The end. five CT scans",
@@ -92,6 +99,14 @@ DATES = {
     "I saw the Sun. It rose.": "I saw the Sun. It rose.",
 }
 NUMBERS_THAT_NAME = {
+    "AK-47s, RTX 4090, ISO 8601": "AK forty-sevens, RTX forty ninety, ISO eighty-six oh one",
+    "voted 14-0-1, order #112-9876543": "voted fourteen, zero, one, order number one one two, nine"
+    " eight seven six five four three",
+    "$1.39 est., $1.5MM, ~US$85": "one dollar and thirty-nine cents estimate, one point five million"
+    " dollars, about eighty-five US dollars",
+    "+/- 5%, a slope of -1/2, 1-1/2": "plus or minus five percent, a slope of minus one half, one to"
+    " one half",
+    "sin 30° = 0.5, a !== b": "sin thirty degrees equals zero point five, a is not equal to b",
     "1 Cor. 13:4-7; Gen 1:1; 2 Tim 3:16": "First Corinthians thirteen, four to seven; Genesis one one;"
     " Second Timothy three sixteen",
     "Tim 4:30 pm": "Tim four thirty p m",

@@ -178,7 +178,7 @@ _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
-    rule(r"(?<=\(\d{4} )est\.(?=\))", "estimate"),
+    rule(r"(?<=\(\d{4} )est\.(?=\))|(?<=\d )est\.(?=[,;)])", "estimate"),
     rule(rf"(?<![\w./])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
     rule(
         rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s|\.?\s+(?:[NS][EW]?|[EW])\b)",

@@ -78,7 +78,7 @@ def _weekdays(match: re.Match[str]) -> str:
 
 def _months(match: re.Match[str]) -> str:
     years = f" {year(int(match['year']))}" if match["year"] else ""
-    return f"{_SHORT[match['from']]} to {_SHORT[match['until']]}{years}"
+    return f"{_month_name(match['from'])} to {_month_name(match['until'])}{years}"
 
 
 def _month_of_century(match: re.Match[str]) -> str:
@@ -106,8 +106,8 @@ def _month_and_year(match: re.Match[str]) -> str:
 
 
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
-_ABBREVIATED = "|".join(sorted(_SHORT, key=len, reverse=True))
-"""Names of months."""
+_NAMED = "|".join((*MONTHS, *sorted(_SHORT, key=len, reverse=True)))
+"""Months."""
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w-])(?P<y>[12]\d{3})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", _iso),
     rule(r"(?<![\w-])(?P<say>(?P<y>[12]\d{3})-(?P<m>\d{2})-(?P<d>\d{2}))(?=T\d\d:)", _iso),
@@ -118,7 +118,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w/-]){_DAY}-{_MONTH}-(?P<y>[12]\d{{3}}|\d\d)(?![\w/-])", _hyphened),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
-        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|[Ss]ince|[Uu]ntil)\s"
+        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|RSVP(?: by)?|[Ss]ince|[Uu]ntil|[Ee]nd(?:s|ing)|"
+        r"[Ss]hip(?:s|ped|ping)|[Ss]tart(?:s|ing)|[Bb]eg(?:ins|inning)|[Oo]pens|[Ee]ffective|[Dd]eadline:?|[Aa]vail(?:able|\.))\s"
         r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/])",
         _slashed,
     ),
@@ -151,11 +152,13 @@ RULES: tuple[Rule, ...] = (
         _day_first,
     ),
     rule(
-        rf"\b(?=[A-S])(?P<from>{_ABBREVIATED})\.?{_TO}(?P<until>{_ABBREVIATED})\b(?:\.(?=,|:|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
+        rf"\b(?=[A-S])(?P<from>{_NAMED})\.?{_TO}(?P<until>{_NAMED})\b(?:\.(?=,|:|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
         _months,
     ),
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),
     rule(rf"\b{_MONTH}\s['’](?P<years>[0-4]\d|[6-9]\d)(?![\w'’])", _month_of_century),
+    rule(r"(?<=\()(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-57-9]|2\d|3[01])(?P<y>)(?=\))", _slashed),
+    rule(r"\bM[-–]F\b(?=,?\s\d)", "Monday to Friday"),
     rule(
         r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-57-9]|2\d|3[01])\s?[-–—]\s?"
         r"(?P<m2>1[0-2]|0?[1-9])/(?P<d2>[12]\d|3[01]|0?[1-9])(?![\w/]|\.\d|\s?[\"”]|\s?(?:in|inch|lb|cups?|miles?)\b)",

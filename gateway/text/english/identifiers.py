@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.numbers import cardinal, digits, number, pair, short_code
+from gateway.text.english.numbers import cardinal, digits, number, pair, plural, short_code
 from gateway.text.rules import rule
 
 
@@ -18,7 +18,7 @@ def _phone(match: re.Match[str]) -> str:
 def _chain(match: re.Match[str]) -> str:
     """Groups with hyphens between them, of which none is a range: "978-0-306-40615-7", "1-2-3"."""
     groups = match["say"].split("-")
-    short = all(len(group) < 3 and not group.startswith("0") for group in groups)
+    short = all(len(group) < 3 and str(int(group)) == group for group in groups)
     return ", ".join(cardinal(int(group)) if short else digits(group) for group in groups)
 
 
@@ -34,6 +34,12 @@ def _numbered(match: re.Match[str]) -> str:
 def _one_to_one(match: re.Match[str]) -> str:
     """ "2-in-1", "3-for-4"."""
     return f"{number(match[1])} {match[2]} {number(match[3])}"
+
+
+def _plural(match: re.Match[str]) -> str:
+    """Of aircraft and arms, "F-16s"."""
+    said = plural(cardinal(int(match[2])))
+    return f"{said[:-2]}ies" if said.endswith("ys") else f"{said[:-1]}es" if said.endswith("xs") else said
 
 
 def _expiry(match: re.Match[str]) -> str:
@@ -123,6 +129,7 @@ RULES = (
     rule(r"(?<![\w.,-])(\d{1,3})-(in|on|for|of|by|to|v|vs)-(\d{1,3})(?![\w-]|[.,]\d)", _one_to_one),
     rule(rf"\b{_EXPIRES}:?\s(?P<say>(?P<m>0[1-9]|1[0-2])/(?P<y>[2-4]\d))(?![/\d])", _expiry),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d+(?:-\d+){2,})(?![\w-]|[.,]\d)", _chain),
+    rule(r"(?<![\w.,$€£/-])(?P<say>\d{2,6}-\d{5,12}(?<!00))(?![\w-]|[.,]\d)", _chain),
     rule(rf",\s(?:{_STATES})\s(?P<say>\d{{5}}(?:-\d{{4}})?)(?![\w-])", _grouped),
     rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
     rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
@@ -152,6 +159,8 @@ RULES = (
         r"\b(?:[Ee]rror|[Ss]tatus|HTTP|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
         _code,
     ),
+    rule(r"\b(?:RFC|ISO|IEEE|ANSI|DIN|RTX|GTX|RX)\s(?P<say>[1-9]\d{3})\b(?![.,]\d)", _code),
+    rule(r"(?<=[A-Za-z]-)(?P<say>([1-9]\d?)s)\b", _plural),
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),

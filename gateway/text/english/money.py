@@ -9,15 +9,15 @@ from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number
 from gateway.text.rules import rule
 
 _SCALE = "thousand|million|billion|trillion|lakhs?|crores?"
-_SCALED = rf"(?:\s?(?P<scale>{_SCALE}|[kKmMbBtT]n?)\b)?"
+_SCALED = rf"(?:\s?(?P<scale>{_SCALE}|MM|[kKmMbBtT]n?)\b)?"
 _AMOUNT = (
     r"(?:\d{1,3}(?:\.\d{3}){1,4}|\d{1,15}),\d\d(?!\d|,\d)|"
     rf"\d{{1,2}}(?:,\d\d){{1,6}},\d{{3}}(?!\d)(?:\.\d+)?|{NUMBER}"
 )
 """Of money, with a comma before the cents, or in lakhs, where that is the custom."""
 _SCALES = {
-    "k": "thousand", "m": "million", "mn": "million", "mio": "million", "b": "billion", "bn": "billion",
-    "t": "trillion", "tn": "trillion",
+    "k": "thousand", "m": "million", "mm": "million", "mn": "million", "mio": "million",
+    "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion",
 }  # fmt: skip
 _COINS = {
     "$": ("dollar", "dollars", "cent", "cents"),

@@ -30,13 +30,14 @@ _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
 _EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)\s?/\s?ea\b(?:\.(?=[,;:)]|\s+[a-z]))?", " each"),
+    rule(r"(?<=\d)\s?y/o\b", " year old"),
     rule(rf"\b[Pp]er\s(?P<say>(?P<unit>(?=[a-zA-Z]{{2}}|[gmL]\b)(?:{UNIT})){UNIT_END})", _unit),
     rule(
         rf"\d\s?(?P<first>{UNIT})(?P<say>\s?/\s?)(?=[-−]?\d[\d.,]{{0,12}}[½⅓⅔¼¾⅛⅜⅝⅞]?\s?(?P<second>{UNIT})(?![A-Za-z²³]))",
         _between,
     ),
     rule(
-        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|[dhsLg]|kg|km|m[lL]))(?![\w²³])",
+        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|[dhsLg]|kg|km|m[lL]|d[lL]|mol|c?m[²³]|mile))(?![\w²³])",
         _per,
     ),
     rule(r"\d\s?m[lL]/min(?P<say>/)(?=1\.73)", " per "),

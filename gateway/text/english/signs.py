@@ -15,8 +15,8 @@ _VULGAR = {
 }  # fmt: skip
 _POWERS = {"2": " squared", "3": " cubed"}
 _COMPARISONS = {
-    "==": " equals ", "===": " equals ", "!=": " is not equal to ", "+=": " plus equals ",
-    "-=": " minus equals ",
+    "==": " equals ", "===": " equals ", "!=": " is not equal to ", "!==": " is not equal to ",
+    "+=": " plus equals ", "-=": " minus equals ",
     "<=": " is less than or equal to ", ">=": " is greater than or equal to ", "=": " equals ",
     "<": " is less than ", ">": " is greater than ", "≥": " is greater than or equal to ",
     "≤": " is less than or equal to ", "≠": " is not equal to ", "≈": " is approximately ", "->": " to ",
@@ -133,7 +133,7 @@ _SCALES = {"K": "thousand", "M": "million", "B": "billion"}
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
-_OPERAND = r"(?<=[\w)\]²³.])"
+_OPERAND = r"(?<=[\w)\]²³.°%])"
 _END = r"(?![A-Za-z0-9])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
@@ -175,7 +175,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>[x×])(?=\d)", "by"),
     rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
     rule(
-        rf"{_OPERAND}(?P<say>\s?(?:===|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])", _compare
+        rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])",
+        _compare,
     ),
     rule(
         r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(.-])",
@@ -188,7 +189,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\s)@(?=\s)", "at"),
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
-    rule(r"(?<!\w)[~≈](?=\s?[$€£]?\d)", "about "),
+    rule(r"(?<!\w)[~≈](?=\s?(?:(?:US|HK|CA|AU|NZ|NT|C|A|S|R)\$|[$€£¥₹])?\d)", "about "),
+    rule(r"\+/[-−]\s?(?=[$€£]?\d)", "plus or minus "),
+    rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/]))", "minus "),
     rule(NOTE, ""),
     rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
     rule(r"∞", "infinity"),

@@ -59,6 +59,10 @@ _PERHAPS_TIME = (
     "[Aa]utumn|[Ff]all|[Ww]inter"
 )
 _AFTER_YEAR = "census|estimate|est|data|figures|edition|model|season|version|film|album|song|book|novel"
+_OF_DECADE = (
+    "music|hits?|style|fashion|movies?|films?|pop|rock|disco|kids?|vibes?|bands?|songs?|show|sitcom|synth|classics?|"
+    "nostalgia|party|themed?"
+)
 _BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
 _CENTURIES = r"(?:1\d|20)\d\d"
 RULES: tuple[Rule, ...] = (
@@ -68,6 +72,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d0s)\s?[-–—]\s?(?P<tens>[2-9]0)s\b", _to_decade),
     rule(r"(?<=\d0s)\s?[-–—]\s?(?=(?:1[1-9]|20)\d0s\b)", " to "),
     rule(r"(?:(?<=\s)|(?<=\()|(?<=\b[QH]\d)|^)(?P<say>['’]\d\d)(?![\w'’]|[.,]\d|\s?[\"”])", _of_century),
+    rule(rf"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)s(?P<century>))(?=\s(?:{_OF_DECADE})\b)", _decade),
+    rule(r"\b(?:[Tt]he|[Ee]arly|[Mm]id|[Ll]ate)[ -](?P<say>['’]?00s)\b", "two thousands"),
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
     rule(
