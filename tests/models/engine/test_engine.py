@@ -84,11 +84,16 @@ def test_a_clip_resumed_from_its_latents_continues_the_uninterrupted_one(
     assert resumed[-1].finish_reason == whole[-1].finish_reason
 
 
+@pytest.mark.parametrize("piece", [2048, 8])
 @pytest.mark.parametrize("name", ["zero-shot", "continued", "both"])
-def test_a_clip_resumed_where_nothing_else_runs_has_the_same_bits(make_engine: Engines, name: str) -> None:
+def test_a_clip_resumed_where_nothing_else_runs_has_the_same_bits(
+    make_engine: Engines, name: str, piece: int
+) -> None:
     item = next(item for item in varied_requests() if item.request_id == name)
-    whole = run(make_engine(), item)[name]
-    resumed = run(make_engine(), replace(item, resume_latents=latents(whole[:7])))[name]
+    whole = run(make_engine(max_num_batched_tokens=piece), item)[name]
+    resumed = run(
+        make_engine(max_num_batched_tokens=piece), replace(item, resume_latents=latents(whole[:7]))
+    )[name]
     assert np.array_equal(latents(resumed), latents(whole[7:]))
 
 
