@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.gateway.audio.files import encoded, speech
-from tests.gateway.callers.owners import API_KEYS, owner
-from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
-
-CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with started_fleets() as start:
-        settings = {"api_keys": API_KEYS, "data_dir": tmp_path_factory.mktemp("data")}
-        running, _ = start(1, step_ms=1, gateway=settings)
-        yield running
-        assert not running.defects()
-
-
-@pytest.fixture
-def ann(gateway: GatewayProcess) -> Iterator[httpx.Client]:
-    with owner(gateway, "ann", "voices") as opened:
-        yield opened
-
-
-@pytest.fixture
-def bob(gateway: GatewayProcess) -> Iterator[httpx.Client]:
-    with owner(gateway, "bob", "voices") as opened:
-        yield opened
+from tests.gateway.stages.processes import check_error
+from tests.gateway.voices.uploads import CONSENT
 
 
 def create(http: httpx.Client, name: str, pitch: float = 120.0, **fields: Any) -> str:
