@@ -99,7 +99,7 @@ class Gateway:
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
         self.open_elsewhere = OpenElsewhere(self.database, self.link_secret, self.open_here)
-        self.pool.elsewhere = lambda tenant: self.open_elsewhere.of(tenant).streams
+        self.pool.tickets.elsewhere = lambda tenant: self.open_elsewhere.of(tenant).streams
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         adapter_files = AdapterFiles(ContentFiles(settings.data_dir / "adapters", ".adapter", self.disk))
@@ -184,7 +184,7 @@ class Gateway:
     def open_here(self, tenant: str) -> Open:
         """What a client has open at this gateway."""
         sessions = sum(session.tenant == tenant for session in self.live_sessions)
-        return Open(self.pool.streams[tenant], sessions)
+        return Open(self.pool.tickets.streams[tenant], sessions)
 
     def _slots_of_largest_worker(self) -> int:
         return max((worker.slots_total for worker in self.pool.workers.values()), default=0)

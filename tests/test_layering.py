@@ -82,8 +82,8 @@ GATEWAY_ROOMS = (
 ROOMS = {
     "gateway": GATEWAY_ROOMS,
     "gateway/slots": (
-        *("requirement", "capacity", "line", "leases", "demand", "grace", "admission", "dispatch"),
-        *("reports", "pool"),
+        *("requirement", "capacity", "line", "open_tickets", "leases", "demand", "grace", "admission"),
+        *("dispatch", "reports", "pool"),
     ),
     "gateway/api": (
         *("failures", "permissions", "transfer", "pages"),

@@ -52,7 +52,7 @@ async def deep_queue(*, depth: int = 10_000, tenants: int = 20, slots: int = 60)
         "enqueue_ms_p99": round(1000 * percentile(deep, 99), 4),
         "dispatch_ms_p99": round(1000 * percentile(dispatches, 99), 4),
         "cost_ratio": round(percentile(deep, 50) / percentile(shallow, 50), 3),
-        "left_over": len(pool.queue) + len(pool.tickets) + len(pool.streams),
+        "left_over": len(pool.queue) + len(pool.tickets) + len(pool.tickets.streams),
     }
 
 

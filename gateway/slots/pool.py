@@ -19,7 +19,6 @@ import asyncio
 import math
 import secrets
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -39,6 +38,7 @@ from gateway.slots.line.positions import CallLater, PositionAnnouncer, call_late
 from gateway.slots.line.queue import TicketQueue
 from gateway.slots.line.standing import NOBODY, Standing
 from gateway.slots.line.tickets import Lease, Ticket
+from gateway.slots.open_tickets import OpenTickets
 from gateway.slots.reports import Reports
 from gateway.slots.requirement import Requirement
 
@@ -61,8 +61,7 @@ class WorkerPool:
     ) -> None:
         self.workers = Workers((worker.id, worker) for worker in workers)
         self.queue = TicketQueue(ageing_seconds)
-        self.tickets: dict[str, Ticket] = {}
-        """Every admitted ticket, waiting, running or between two attempts."""
+        self.tickets = OpenTickets()
         self.on_change: list[Callable[[], None]] = []
         """Called after every change of workers, leases or queue."""
         self.demand = Demand()
@@ -70,15 +69,11 @@ class WorkerPool:
         """Whether somebody starts a worker for a requirement that none serves."""
         self.may_be_empty: Callable[[], bool] = lambda: False
         """Whether it is no fault that there is no worker."""
-        self.elsewhere: Callable[[str], int] = lambda tenant: 0
-        """Requests that a client with a limit has open at other gateways."""
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
         self._positions = PositionAnnouncer(self.queue, call_later)
         self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
-        self.streams: Counter[str] = Counter()
-        """Open tickets by tenant."""
         self._asking = Asking()
         self._groups = Groups()
         self._outlooks = Outlooks(self.workers.values(), self._groups, clock)
@@ -120,15 +115,14 @@ class WorkerPool:
                 self.demand.refused(requirement)
             raise problem
         begun = requirement.revision is not None
-        if 0 < standing.max_streams <= self._open_streams(standing.tenant, begun):
+        if 0 < standing.max_streams <= self.tickets.of(standing.tenant, begun):
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
         self.demand.came(requirement, standing.audio_seconds, now)
         future: asyncio.Future[Lease] = asyncio.Future()
         ticket = Ticket(id, request_id, requirement, now, future, standing, about, on_move=on_move)
-        self.tickets[ticket.id] = ticket
-        self.streams[standing.tenant] += 1
+        self.tickets.open(ticket)
         try:
             ticket.begun = begun
             self.queue.push_back(ticket)
@@ -139,12 +133,6 @@ class WorkerPool:
             yield ticket
         finally:
             self._leave(ticket)
-
-    def _open_streams(self, tenant: str, begun: bool) -> int:
-        """Those here alone for a clip that was begun: what another gateway tells, or told before it died, may
-        be the same clip. Others are asked all the same, since from then on they hear of this client."""
-        elsewhere = self.elsewhere(tenant)
-        return self.streams[tenant] + (0 if begun else elsewhere)
 
     def _check_room(self, newcomer: Ticket) -> None:
         limits = self.max_queue, self._max_wait_seconds
@@ -227,10 +215,7 @@ class WorkerPool:
             self._dispatch()
 
     def _leave(self, ticket: Ticket) -> None:
-        del self.tickets[ticket.id]
-        self.streams[ticket.standing.tenant] -= 1
-        if not self.streams[ticket.standing.tenant]:
-            del self.streams[ticket.standing.tenant]
+        self.tickets.close(ticket)
         self.queue.remove(ticket)
         self.queue.settle(ticket)
         if not ticket.future.cancel() and not ticket.future.cancelled():

@@ -83,7 +83,7 @@ class PoolMachine(RuleBasedStateMachine):
         assert not len(pool.queue)
         assert not any(worker.leases for worker in pool.workers.values())
         check_queue(pool.queue)
-        assert not pool.streams
+        assert not pool.tickets.streams
         self.loop.close()
 
     # ------------------------------------------------------------------------------------------ the machinery
@@ -353,7 +353,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_tenant_has_more_than_it_may(self) -> None:
-        streams = self.fleet.pool.streams
+        streams = self.fleet.pool.tickets.streams
         tenants = [ticket.standing.tenant for ticket in self.fleet.pool.tickets.values()]
         assert {tenant: tenants.count(tenant) for tenant in tenants} == dict(streams)
         assert all(count <= MAX_STREAMS for count in streams.values())

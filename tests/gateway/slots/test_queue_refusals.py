@@ -93,7 +93,7 @@ async def test_a_resumed_clip_is_not_refused_for_what_another_gateway_tells_of_i
     open_tickets: contextlib.ExitStack,
 ) -> None:
     fleet, standing = Fleet(4), Standing("a", max_streams=1)
-    fleet.pool.elsewhere = {"a": 1}.__getitem__
+    fleet.pool.tickets.elsewhere = {"a": 1}.__getitem__
     with pytest.raises(ApiError) as refused, fleet.pool.admit("new", ANY, standing=standing):
         pass
     assert refused.value.code == "too_many_streams"
