@@ -88,7 +88,8 @@ export default {
 
   "upload.choose": "Choose a file",
   "upload.unheard": "{name} · {size}. This browser cannot play it; it is sent whole.",
-  "upload.drop": "or drop one here: wav, flac, mp3, ogg, webm",
+  "upload.refused": "{name} · {size}. {reason}",
+  "upload.drop": "or drop one here: wav, flac, aiff, mp3, aac, m4a, ogg or webm",
 
   "check.short": "It is short: 5 to 15 seconds would catch the voice better.",
   "check.quiet": "It is quiet: closer to the microphone, noise matters less.",

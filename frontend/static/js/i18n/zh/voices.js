@@ -88,7 +88,8 @@ export default {
 
   "upload.choose": "选择文件",
   "upload.unheard": "{name} · {size}。此浏览器无法播放，将整段发送。",
-  "upload.drop": "或拖放到此处：wav、flac、mp3、ogg、webm",
+  "upload.refused": "{name} · {size}。{reason}",
+  "upload.drop": "或拖放到此处：wav、flac、aiff、mp3、aac、m4a、ogg 或 webm",
 
   "check.short": "录音偏短：5 到 15 秒效果更好。",
   "check.quiet": "录音偏轻：靠近麦克风可减少噪声影响。",

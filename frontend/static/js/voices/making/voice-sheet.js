@@ -137,7 +137,7 @@ export class VoiceSheet extends EventTarget {
     this.#result.hidden = this.#problem.hidden = true;
     this.#warned = this.#missed = false;
     this.#dialog.showModal();
-    this.#title.scrollIntoView();
+    this.#dialog.scrollTop = 0;
   }
 
   /** What was left unfinished: a new voice's recording is kept, and the microphone let go. */

@@ -6,6 +6,7 @@
 import { Recorder } from "../../audio/recorder.js";
 import { h, icon } from "../../shared/page/dom.js";
 import { bytes } from "../../i18n/format.js";
+import { problemText } from "../../shared/notices/problems.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { language, setMessage } from "../../i18n/i18n.js";
 import { PASSAGES } from "./passages.js";
@@ -14,6 +15,8 @@ import { takeOfFile } from "./take-of-file.js";
 import { TakeView } from "./take-view.js";
 
 const ACCEPTED = ".wav,.flac,.aif,.aiff,.mp3,.aac,.m4a,.ogg,.opus,.webm,audio/*";
+/** Of a file that is too large, or of no kind that is read. */
+const REFUSALS = [413, 415, 422];
 
 export class SourcePanel extends EventTarget {
   #recording = new RecordingPanel();
@@ -134,7 +137,16 @@ export class SourcePanel extends EventTarget {
     if (file !== this.#file) return;
     this.#fileTake = take;
     this.#fileView.show(take);
-    if (!take) setMessage(this.#chosen, "upload.unheard", { name: file.name, size: () => bytes(file.size) });
+    if (!take) await this.#askAbout(file);
+  }
+
+  /** What this browser cannot play, the service may read; if it does not, that is said now, and not when all is filled in. */
+  async #askAbout(file) {
+    const { name, size } = file;
+    setMessage(this.#chosen, "upload.unheard", { name, size: () => bytes(size) });
+    const problem = await fleet.checkRecording(file).then(() => null, (error) => error);
+    if (file !== this.#file || !REFUSALS.includes(problem?.status)) return;
+    setMessage(this.#chosen, "upload.refused", { name, size: () => bytes(size), reason: () => problemText(problem) });
   }
 
   #showPassage() {

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import DESKTOP, watched_page
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.pages.studio.stage import expect_player, expect_state, figure
 from tests.e2e.pages.studio.voices.sheet import held, make_from_file, names, open_sheet
 from tests.e2e.processes import Server
@@ -289,12 +289,27 @@ def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp
     text = tmp_path / "notes.wav"
     text.write_text("this is no recording" * 100)
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser complains of the 422
-        make_from_file(watched.page, fleet, text, "Notes")
-        expect(watched.page.locator(".drop-file")).to_contain_text("This browser cannot play it")
+        open_sheet(watched.page, fleet)
+        watched.page.set_input_files("#voice-file", text)
+        expect(watched.page.locator(".drop-file")).to_contain_text("KiB. Audio of this kind is not read.")
+        watched.page.fill("#voice-name", "Notes")
+        watched.page.click("#voice-save")
         watched.page.get_by_role("button", name="Make it without consent").click()
         alert = watched.page.locator("#voice-sheet [role=alert]")
         expect(alert).to_contain_text("Audio of this kind is not read")
         expect(watched.page.locator("#voice-name")).to_have_value("Notes")
+
+
+def test_the_sheet_opens_at_its_top(page: Page, fleet: Server) -> None:
+    page.set_viewport_size(PHONE)
+    open_sheet(page, fleet)
+    assert page.evaluate("document.querySelector('#voice-sheet').scrollTop") == 0
+    page.fill("#voice-name", "Ada")  # what is written is kept
+    page.locator("#consent-by").scroll_into_view_if_needed()
+    page.keyboard.press("Escape")
+    page.click("#new-voice")
+    expect(page.locator("#voice-name")).to_have_value("Ada")
+    assert page.evaluate("document.querySelector('#voice-sheet').scrollTop") == 0
 
 
 def test_what_is_missing_is_said_before_anything_is_sent(browser: Browser, fleet: Server) -> None:
