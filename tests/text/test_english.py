@@ -79,7 +79,7 @@ DATES = {
     " fifth, ends December thirty-first!",
     "(3/4) or (1/2)": "(three quarters) or (one half)",
     "M-F 9-5, Apr.–June 2020": "Monday to Friday nine to five, April to June twenty twenty",
-    "80s music, the 00s, an 80s timeout": "eighties music, the two thousands, an eighty seconds timeout",
+    "80s music, the 00s, an 80s timeout": "eighties music, the two thousands, an eighty second timeout",
     "at 11:59 p.m. PT, 8pm ET (12:15 a.m. EST)": "at eleven fifty-nine p m P T, eight p m E T (twelve"
     " fifteen a m E S T)",
     "9 a.m. The end. 5 CT scans": "nine a m. The end. five CT scans",
