@@ -18,6 +18,7 @@ from models import denoising
 from models.speech import AudioRole
 from models.voxcpm import VoxCPM
 from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.requests.generation import text_ratio_cap
 from models.voxcpm.vae.audio_encoding import CACHE_ENTRIES
 
@@ -119,8 +120,10 @@ def test_bad_input_is_refused_at_the_call(voice: VoxCPM) -> None:
 
 
 def test_a_closed_voice_says_so() -> None:
-    voice = VoxCPM.from_pretrained(CHECKPOINT)
+    voice = VoxCPM.from_pretrained(CHECKPOINT, device="cpu")
+    assert voice.devices == [DeviceState("cpu", "serving")]
     voice.close()
+    assert voice.devices == [DeviceState("cpu", "lost", "the engine loop is closed")]
     with pytest.raises(EngineError):
         voice.generate("hello")
 

@@ -27,8 +27,8 @@ STABLE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class DeviceState:
-    """What is told of a device. starting: it is being started again, or will be soon. lost: given up.
-    problem: why it does not serve."""
+    """What is told of a device. starting: it is being started again, or will be soon. lost: given up, or
+    closed. problem: why it does not serve."""
 
     name: str
     state: Literal["serving", "starting", "lost"]
@@ -90,7 +90,8 @@ class Member:
 
     @property
     def state(self) -> DeviceState:
-        state = "serving" if self.serves else "lost" if self._given_up else "starting"
+        gone = self._given_up or self._ending.is_set()
+        state = "serving" if self.serves else "lost" if gone else "starting"
         return DeviceState(self.name, state, self.problem)
 
     def end(self) -> None:

@@ -87,8 +87,13 @@ def error_of(record: Record) -> Exception:
 
 
 def _plain_attributes(error: BaseException) -> dict[str, Any]:
-    plain = (str, int, float, list, type(None))
-    return {name: value for name, value in vars(error).items() if isinstance(value, plain)}
+    return {name: value for name, value in vars(error).items() if _is_plain(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int | float | None)
 
 
 def _python_number(value: Any) -> Any:

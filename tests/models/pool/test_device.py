@@ -213,6 +213,13 @@ def test_an_error_of_a_kind_of_its_own_arrives_as_what_it_is_a_kind_of() -> None
     assert type(found) is EngineError and str(found) == "ZeroDivisionError: by zero"
 
 
+def test_an_error_leaves_behind_what_cannot_be_told() -> None:
+    error = ValueError("one")
+    error.code, error.places, error.layer, error.layers = 3, [[1], ["a", None]], object(), [1, object()]
+    (record,) = sent([{"error": error_record(error)}])
+    assert vars(error_of(record["error"])) == {"code": 3, "places": [[1], ["a", None]]}
+
+
 def test_arrays_of_every_shape_arrive() -> None:
     arrays = [np.zeros((0, 2, 3), np.float32), np.arange(6, dtype=np.int16).reshape(2, 3).T, np.array(3.5)]
     records = sent([{"a": array, "b": array[..., None], "n": np.float32(0.5)} for array in arrays])

@@ -242,6 +242,7 @@ def test_a_pool_that_ends_while_a_device_is_started_again_ends_that_too(players:
     loading.asked()
     pool.close()
     assert loading.process.returncode == -9 and not member._thread.is_alive()
+    assert pool.devices[0].state == "lost"
     with pytest.raises(EngineError, match="the engine loop is closed"):
         pool.submit(SpeechRequest("r", "hello", 7))
 
