@@ -29,7 +29,14 @@ class Adapters:
 
     def add(self, name: str, adapter: Any) -> SimpleNamespace:
         return SimpleNamespace(
-            name=name, digest=name, rank=1, num_layers=1, num_parameters=1, base="", num_bytes=10
+            name=name,
+            digest=name,
+            rank=1,
+            num_layers=1,
+            num_parameters=1,
+            base="",
+            base_digest="",
+            num_bytes=10,
         )
 
 
