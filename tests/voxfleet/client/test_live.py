@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -10,19 +9,15 @@ from typing import Any
 import pytest
 
 from tests.gateway.stages.processes import LONG_TEXT, GatewayProcess, all_free, started_fleets
+from tests.voxfleet.client.alice import KEY, serves_alice
 from voxfleet.client import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnreachableError
 
-KEY = "alices-key-is-long-enough"
 WORDS = "It is late. The lamps are lit along the river, and nobody is on the bridge."
 
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    settings = {
-        "api_keys": json.dumps({"alice": {"key": KEY}}),
-        "anonymous": "false",
-        "data_dir": tmp_path_factory.mktemp("data"),
-    }
+    settings = serves_alice(tmp_path_factory.mktemp("data"))
     with started_fleets() as start:
         yield start(1, slots=2, step_ms=10, gateway=settings)[0]
 

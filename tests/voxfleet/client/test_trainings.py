@@ -5,7 +5,6 @@ How one becomes a voice: `tests/gateway/training/test_training.py`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,16 @@ from tests.gateway.adapters.uploads import WORKER
 from tests.gateway.stages.processes import GatewayProcess, started_fleets
 from tests.gateway.training.conftest import CONSENT, ENOUGH, clip, write_recordings
 from tests.models.finetuning.conftest import WORDS
+from tests.voxfleet.client.alice import KEY, serves_alice
 from voxfleet.client import AsyncClient, InvalidRequestError, SpeechError, UnreachableError
 from voxfleet.client import trainings as client_trainings
 from voxfleet.client.errors import CapacityError
 
-KEY = "alices-key-is-long-enough"
-
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    settings = {
-        "api_keys": json.dumps({"alice": {"key": KEY}}), "anonymous": "false", "training_niceness": 1,
-        "data_dir": tmp_path_factory.mktemp("data"), "training_base": WORKER["model"],
-    }  # fmt: skip
+    settings = serves_alice(tmp_path_factory.mktemp("data"))
+    settings |= {"training_niceness": 1, "training_base": WORKER["model"]}
     with started_fleets() as start:
         edge, _ = start(1, gateway=settings, **WORKER)
         yield edge
