@@ -18,6 +18,22 @@ from gateway.site import Site
 
 router = APIRouter(include_in_schema=False)
 
+_PAGES = {
+    "/": "index.html",
+    "/admin": "admin.html",
+    "/live": "live.html",
+    "/chat": "chat.html",
+    "/sessions": "sessions.html",
+    "/sessions/{id}": "session.html",
+    "/book": "books.html",
+    "/book/{id}": "book.html",
+    "/train": "train.html",
+    "/docs": "docs.html",
+    "/docs/{client}": "docs.html",
+}
+"""Files by path: the same for every id and client, which the page reads from its own address. Each is public,
+what it shows need not be.
+"""
 _NO_PAGES = ("/api/", "/static/", "/v1/", "/tts", "/ws/")
 _VERSIONED = re.compile(r"(?P<version>v-[0-9a-f]{16})/(?P<path>.+)")
 
@@ -29,70 +45,22 @@ def _site(request: Request) -> Site:
 SiteDep = Annotated[Site, Depends(_site)]
 
 
-@router.get("/", response_class=Response)
-async def studio(request: Request, site: SiteDep) -> Response:
-    """Type, choose a voice, hear it."""
-    return await _page(site, "index.html", request)
+def _no_site() -> ApiError:
+    return ApiError(404, "not_found", "this gateway serves no pages")
 
 
-@router.get("/admin", response_class=Response)
-async def admin(request: Request, site: SiteDep) -> Response:
-    """Workers and queue. The page is public, what it shows is not."""
-    return await _page(site, "admin.html", request)
+def _serve(path: str, name: str) -> None:
+    async def page(request: Request, site: SiteDep) -> Response:
+        answer = await site.page(name, request.headers)
+        if answer is None:
+            raise _no_site()
+        return answer
+
+    router.add_api_route(path, page, response_class=Response)
 
 
-@router.get("/live", response_class=Response)
-async def live(request: Request, site: SiteDep) -> Response:
-    """Text goes in as it is written, speech comes out meanwhile."""
-    return await _page(site, "live.html", request)
-
-
-@router.get("/chat", response_class=Response)
-async def chat(request: Request, site: SiteDep) -> Response:
-    """Conversations with a text model."""
-    return await _page(site, "chat.html", request)
-
-
-@router.get("/sessions", response_class=Response)
-async def sessions(request: Request, site: SiteDep) -> Response:
-    """What was recorded. The page is public, what it shows is not."""
-    return await _page(site, "sessions.html", request)
-
-
-@router.get("/sessions/{id}", response_class=Response)
-async def session(id: str, request: Request, site: SiteDep) -> Response:
-    """One recording: the same file for every id, which the page reads from its own address."""
-    return await _page(site, "session.html", request)
-
-
-@router.get("/book", response_class=Response)
-async def shelf(request: Request, site: SiteDep) -> Response:
-    """Books that are there, and a new one. The page is public, what it shows is not."""
-    return await _page(site, "books.html", request)
-
-
-@router.get("/book/{id}", response_class=Response)
-async def book(id: str, request: Request, site: SiteDep) -> Response:
-    """One book: the same file for every id, which the page reads from its own address."""
-    return await _page(site, "book.html", request)
-
-
-@router.get("/train", response_class=Response)
-async def train(request: Request, site: SiteDep) -> Response:
-    """A voice learnt from recordings. The page is public, what it shows is not."""
-    return await _page(site, "train.html", request)
-
-
-@router.get("/docs", response_class=Response)
-async def api_description(request: Request, site: SiteDep) -> Response:
-    """Every route with an example. The page is public, what it shows is for whom `/openapi.json` is for."""
-    return await _page(site, "docs.html", request)
-
-
-@router.get("/docs/{client}", response_class=Response)
-async def client_description(client: str, request: Request, site: SiteDep) -> Response:
-    """How one program uses the service: the same file for all, which the page reads from its own address."""
-    return await _page(site, "docs.html", request)
+for _path, _name in _PAGES.items():
+    _serve(_path, _name)
 
 
 @router.get("/service-worker.js", response_class=Response)
@@ -100,7 +68,7 @@ async def service_worker(request: Request, site: SiteDep) -> Response:
     """What keeps pages for when the gateway is away. It is served here as it is for all below its folder."""
     answer = await site.worker(request.headers)
     if answer is None:
-        raise ApiError(404, "not_found", "this gateway serves no pages")
+        raise _no_site()
     return answer
 
 
@@ -114,13 +82,6 @@ async def lost(request: Request) -> Response | None:
     if answer is not None:
         answer.status_code = 404
         del answer.headers["etag"]
-    return answer
-
-
-async def _page(site: Site, name: str, request: Request) -> Response:
-    answer = await site.page(name, request.headers)
-    if answer is None:
-        raise ApiError(404, "not_found", "this gateway serves no pages")
     return answer
 
 
