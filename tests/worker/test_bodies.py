@@ -29,14 +29,7 @@ class Adapters:
 
     def add(self, name: str, adapter: Any) -> SimpleNamespace:
         return SimpleNamespace(
-            name=name,
-            digest=name,
-            rank=1,
-            num_layers=1,
-            num_parameters=1,
-            base="",
-            base_digest="",
-            num_bytes=10,
+            name=name, digest=name, rank=1, num_layers=1, num_parameters=1, base="", num_bytes=10
         )
 
 
@@ -48,7 +41,7 @@ class Engine(SyntheticEngine):
     adapters = Adapters()
 
     def received_adapter(self, config: dict[str, Any], weights: bytes) -> SimpleNamespace:
-        return SimpleNamespace(digest="a" * 64)
+        return SimpleNamespace(digest="a" * 64, base_digest="")
 
 
 @pytest.fixture
