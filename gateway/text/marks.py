@@ -59,7 +59,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
     rule(
         rf"(?<![{_FORMULA}])[{_FORMULA}]{{1,40}}[{_SUBSCRIPT}][{_FORMULA}{_SUBSCRIPT}{RAISED}⁺⁻]{{0,80}}",
-        lambda match: match[0].translate(_LOWERED),
+        lambda match: re.sub(rf"([{_SUBSCRIPT}])(?=\d)", r"\1 ", match[0]).translate(_LOWERED),
     ),
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
     rule(r"`+", ""),

@@ -99,6 +99,7 @@ DATES = {
     "I saw the Sun. It rose.": "I saw the Sun. It rose.",
 }
 NUMBERS_THAT_NAME = {
+    "log₂8, Windows 10/11": "log two eight, Windows ten, eleven",
     "AK-47s, RTX 4090, ISO 8601": "AK forty-sevens, RTX forty ninety, ISO eighty-six oh one",
     "voted 14-0-1, order #112-9876543": "voted fourteen, zero, one, order number one one two, nine"
     " eight seven six five four three",

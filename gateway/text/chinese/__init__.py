@@ -7,6 +7,7 @@ rules.py    what the grammars get wrong
 units.py    units, and their names
 counting.py  of it, what is about counting
 names.py    of it, what names something: plates, service numbers, verses
+days.py     of it, days with a point, and decimals like them
 grammar.py  the grammars, which are loaded with the first figure
 """
 

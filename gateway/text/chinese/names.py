@@ -94,6 +94,22 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", _digits),
     rule(r"(?<=[A-Za-z])(?P<say>(?:-\d{1,8}){2,5})(?![\w-])", _numbered),
     rule(r"(?<![\d.])(\d{1,2})/(\d{1,2})(?=\s?[（(](?:周|星期))", _day),
+    rule(r"(?<=《)(?P<say>\d{3,4})(?=》)", _digits),
+    rule(r"满\d{1,5}(?P<say>-)(?=\d)", "减"),
+    rule(
+        r"(?:[宽高]比|比例|比率|屏幕|画面|赔率)[为是：:]?\s?(?P<say>(\d{1,3})[:：](\d{1,3}))(?![\d:])",
+        lambda match: f"{cardinal(int(match[2]))}比{cardinal(int(match[3]))}",
+    ),
+    rule(
+        r"(?<!\d)(?P<say>1[3-9]\d\*{4}(?P<last>\d{4}))(?!\d)",
+        lambda match: f"{phone(match['say'][:3])}，{phone(match['last'])}",
+    ),
+    rule(
+        r"(?<![\d.-])(0\d{2,3}-\d{3,4}[- ]?\d{4})(?:-(\d{2,5}))?(?![\d-])",
+        lambda match: phone(match[1]) + (f"转{phone(match[2])}" if match[2] else ""),
+    ),
+    rule(r"(?:^|(?<=[，。！？~～\s哈呜]))(?P<say>6{3,}|23{3,}|5{3,})(?=[，。！？~～\s]|$)", _digits),
+    rule(r"(?:Windows|Win|Android|iOS|macOS|iPhone)\s?\d{1,2}(?P<say>/)(?=\d{1,2}(?!\d))", "、"),
     rule(r"(?<=[今明后昨前][天日][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
     rule(r"(?<=周[一二三四五六日天][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
     rule(

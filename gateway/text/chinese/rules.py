@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from gateway.text.addresses import address_rules
-from gateway.text.chinese import counting, names
+from gateway.text.chinese import counting, days, names
 from gateway.text.chinese.counting import NUMBER, say_number
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
@@ -185,7 +185,7 @@ RULES: tuple[Rule, ...] = (
         _say_phone,
     ),
     rule(
-        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?"
+        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?#?"
         r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
         lambda match: "，".join(map(digits, match["say"].split())),
     ),
@@ -294,4 +294,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=双)(?P<say>11|12)(?!\d)", say_number),
     rule(r"(?<!\d)(?P<say>\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?)(?![\d,])", say_number),
     rule(r"(?<![\d.A-Za-z])(?P<say>0\d+)(?![\d.])", _say_digits),
+    *days.RULES,
 )

@@ -20,6 +20,7 @@ UNITS = {
 }  # fmt: skip
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 PER_UNIT = {
+    "km²": "平方公里", "km2": "平方公里",
     "㎡": "平方米", "m²": "平方米", "m2": "平方米", "m³": "立方米", "m3": "立方米", "kg": "千克", "g": "克",
     "t": "吨", "L": "升", "mL": "毫升", "ml": "毫升",
     "km": "公里", "kWh": "千瓦时", "h": "小时", "min": "分钟",

@@ -158,6 +158,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?<![\w./])(\d{1,2})/(2|4|8|16)(?=\stime\b)", lambda match: f"{number(match[1])} {number(match[2])}"
     ),
+    rule(r"\b(?:Windows|Android|iOS|macOS|iPhone|Win)\s?\d{1,2}(?P<say>/)(?=\d{1,2}(?!\d))", ", "),
     rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
     rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
