@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.pool.adapters import PooledAdapters
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.member import DeviceState, Member
-from models.voxcpm.pool.request import PooledRequest
+from models.voxcpm.pool.request import MOST_LOST, PooledRequest
 
 
 class DevicePool:
@@ -52,8 +53,11 @@ class DevicePool:
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """See `models.speech.SpeechEngine`."""
-        call = self._idlest().call("encode", samples=samples, sample_rate=sample_rate, role=role)
-        return call.result()["latents"]
+        asked = {"samples": samples, "sample_rate": sample_rate, "role": role}
+        for _ in range(MOST_LOST - 1):
+            with suppress(DeviceLostError):
+                return self._idlest().call("encode", **asked).result()["latents"]
+        return self._idlest().call("encode", **asked).result()["latents"]
 
     def load_adapter(self, name: str, directory: Path) -> AdapterInfo:
         """See `models.voxcpm.engine.VoxCPMEngine`."""

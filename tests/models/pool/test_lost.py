@@ -138,6 +138,25 @@ def test_a_request_under_which_two_devices_were_lost_is_not_given_to_a_third(pla
     pool.close()
 
 
+def test_a_recording_is_encoded_by_another_device_and_by_no_third(players: Players) -> None:
+    pool = players.pool(3)
+    first, second, third = (players.next() for _ in range(3))
+    encoded = in_thread(lambda: pool.encode_audio(np.ones(3), 16000, "prompt"))
+    assert first.asked()["what"] == "encode"
+    first.die()
+    asked = second.asked()
+    assert asked["samples"].tolist() == [1.0, 1.0, 1.0] and asked["role"] == "prompt"
+    second.answer(asked, latents=np.zeros((1, 2, 2)))
+    assert encoded.result(60).shape == (1, 2, 2)
+    encoded = in_thread(lambda: pool.encode_audio(np.ones(3), 16000, "prompt"))
+    for player in (second, third):
+        player.asked()
+        player.die()
+    with pytest.raises(DeviceLostError, match="cuda:2 is lost"):
+        encoded.result(60)
+    pool.close()
+
+
 def test_what_is_cancelled_is_not_spoken_elsewhere(pool: DevicePool, players: Players) -> None:
     first, _ = players.next(), players.next()
     stream = submitted(pool, first, SpeechRequest("r", "hello", 7))
