@@ -10,7 +10,7 @@ import sys
 
 import structlog
 
-from sockets.untrusted import PrintableFormatter, escape_controls
+from sockets.untrusted import escape_controls
 from telemetry.log_sinks import SinkHandler, tell_sinks
 
 
@@ -29,7 +29,9 @@ class _StandardError:
 
 
 def configure_logging(level: str) -> None:
-    """One line per event on standard error: readable on a terminal, else JSON. Called once."""
+    """One line per event on standard error: readable on a terminal, else JSON, also what libraries say.
+    Called once.
+    """
     readable = sys.stderr.isatty()
     plain = structlog.dev.plain_traceback
     renderer = (
@@ -37,18 +39,19 @@ def configure_logging(level: str) -> None:
         if readable
         else structlog.processors.JSONRenderer()
     )
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    said = [structlog.processors.format_exc_info, escape_controls]
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            escape_controls,
-            tell_sinks,
-            renderer,
-        ],
+        processors=[structlog.processors.add_log_level, stamp, *said, tell_sinks, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(_StandardError()),
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PrintableFormatter("%(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, structlog.stdlib.add_log_level, stamp],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *said, renderer],
+        )
+    )
     logging.basicConfig(level=logging.WARNING, handlers=[handler, SinkHandler()])
+    logging.captureWarnings(True)

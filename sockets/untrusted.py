@@ -8,7 +8,6 @@ happened. JSON escapes them by itself; what people read needs this.
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
@@ -33,12 +32,3 @@ def escape_controls(logger: object, method: str, event: dict[str, Any]) -> dict[
         if isinstance(value, str):
             event[name] = printable_lines(value) if name in _WITH_LINES else printable(value)
     return event
-
-
-class PrintableFormatter(logging.Formatter):
-    """The standard library's, for loggers of others."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        """The message on one line."""
-        record.message = printable(record.message)
-        return super().formatMessage(record)

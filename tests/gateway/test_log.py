@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -19,6 +21,7 @@ from tests.gateway.jobs.stage import reading_worker, running
 
 def test_a_log_on_a_full_disk_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logging.basicConfig", lambda **_: None)
+    monkeypatch.setattr("logging.captureWarnings", lambda _: None)
     before = structlog.get_config()
     with (
         io.TextIOWrapper(io.FileIO("/dev/full", "w"), write_through=True) as full,
@@ -32,6 +35,30 @@ def test_a_log_on_a_full_disk_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> 
             structlog.configure(**before)
         with pytest.raises(OSError, match="No space left"):
             full.write("\n")
+
+
+def test_what_libraries_say_is_a_line_of_json_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr("logging.basicConfig", lambda **options: given.update(options))
+    monkeypatch.setattr("logging.captureWarnings", lambda _: None)
+    log, before = io.StringIO(), structlog.get_config()
+    monkeypatch.setattr(sys, "stderr", log)
+    try:
+        configure_logging("info")
+    finally:
+        structlog.configure(**before)
+    try:
+        raise ValueError("first\nsecond")
+    except ValueError:
+        defect = sys.exc_info()
+    said = "a task of %s\x1b[31m failed"
+    record = logging.LogRecord("asyncio", logging.ERROR, "", 1, said, ("x\ny",), defect)
+    given["handlers"][0].handle(record)
+    (line,) = log.getvalue().splitlines()
+    event = json.loads(line)
+    assert (event["logger"], event["level"]) == ("asyncio", "error") and "timestamp" in event
+    assert event["event"].startswith("a task of x") and "\x1b" not in event["event"]
+    assert "ValueError: first" in event["exception"]
 
 
 @pytest.fixture

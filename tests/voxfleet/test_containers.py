@@ -173,6 +173,11 @@ def test_services_get_longer_to_end_than_they_take(services: dict[str, Any]) -> 
         assert float(services[name]["stop_grace_period"].rstrip("s")) > WorkerSettings().shutdown_seconds
 
 
+def test_the_log_of_a_service_is_bounded(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert {"max-size", "max-file"} <= service["logging"]["options"].keys(), name
+
+
 def test_every_environment_variable_is_a_setting(services: dict[str, Any]) -> None:
     used = {variable for service in services.values() for variable in service["environment"]}
     assert used
