@@ -96,10 +96,7 @@ class BookStore:
 
     async def _change(self, book_id: str, fields: dict[str, Any]) -> None:
         async with self.rows(erasing=True) as rows:
-            await lock(rows, _LOCK)
-            book = await rows.get(Book, book_id)
-            if book is None:
-                raise gone()
+            book = await _locked(rows, book_id)
             for name, value in fields.items():
                 setattr(book, name, value)
             book.updated_at = now()
@@ -116,10 +113,7 @@ class BookStore:
 
     async def _replace(self, book_id: str, version: int, blocks: Sequence[Block]) -> list[str]:
         async with self.rows(erasing=True) as rows:
-            await lock(rows, _LOCK)
-            book = await rows.get(Book, book_id)
-            if book is None:
-                raise gone()
+            book = await _locked(rows, book_id)
             if book.version != version:
                 message = f"version: the book was changed meanwhile, it is at {book.version}: load it again"
                 raise ApiError(409, "book_changed", message, param="version")
@@ -186,6 +180,15 @@ def said_in(book: Book, block: BookBlock) -> str:
 
 def gone() -> ApiError:
     return ApiError(404, "unknown_book", "there is no such book", param="id")
+
+
+async def _locked(rows: AsyncSession, book_id: str) -> Book:
+    """A book that nobody else changes meanwhile. Raises ApiError 404."""
+    await lock(rows, _LOCK)
+    book = await rows.get(Book, book_id)
+    if book is None:
+        raise gone()
+    return book
 
 
 def _new_row(book: Book, block: NewBlock, place: int) -> BookBlock:

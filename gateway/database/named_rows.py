@@ -119,10 +119,7 @@ class NamedRows(Generic[Row]):
 
     async def _change(self, id: str, changes: dict[str, Any]) -> Row:
         async with self._rows(erasing=True) as rows:
-            await lock(rows, self._sort.lock)
-            row = await rows.get(self._sort.table, id)
-            if row is None:
-                raise self._sort.unknown(id)
+            row = await self._locked(rows, id)
             for name, value in changes.items():
                 setattr(row, name, value)
             if "name" in changes or changes.get("consent_at") is not None:
@@ -137,13 +134,18 @@ class NamedRows(Generic[Row]):
 
     async def _remove(self, id: str) -> str | None:
         async with self._rows(erasing=True) as rows:
-            await lock(rows, self._sort.lock)
-            row = await rows.get(self._sort.table, id)
-            if row is None:
-                raise self._sort.unknown(id)
+            row = await self._locked(rows, id)
             await rows.delete(row)
             await rows.flush()
             return None if await rows.scalar(self._count_of(row.content)) else row.content
+
+    async def _locked(self, rows: AsyncSession, id: str) -> Row:
+        """A row that nobody else changes meanwhile. Raises ApiError 404."""
+        await lock(rows, self._sort.lock)
+        row = await rows.get(self._sort.table, id)
+        if row is None:
+            raise self._sort.unknown(id)
+        return row
 
     async def uses(self, content: str) -> bool:
         """Whether a row has the file of that hash."""

@@ -1,5 +1,6 @@
 /** The sheets of a book: a voice for what was found or selected, and the files to take along. */
 import { h } from "../shared/page/dom.js";
+import { shown } from "../shared/page/sheet.js";
 import { integer } from "../i18n/format.js";
 import { setMessage } from "./words.js";
 import { found, parts } from "./manuscript/blocks.js";
@@ -8,18 +9,10 @@ import { VoiceMenu } from "./voices.js";
 const EXCERPT = 120;
 const FORMATS = ["m4b", "mp3", "wav", "srt", "vtt"];
 
-/** Shows a sheet until it is closed. @returns {Promise<string>} the value of the button */
-function shown(id, key, ...content) {
+/** Asks in a sheet with a title. @returns {Promise<string>} the value of the button */
+function asked(id, key, ...content) {
   const form = h("form", { method: "dialog" }, h("h2", { id: `${id}-title`, "data-i18n": key }), ...content);
-  const sheet = h("dialog", { class: "sheet", id, "aria-labelledby": `${id}-title` }, form);
-  document.body.append(sheet);
-  sheet.showModal();
-  return new Promise((resolve) => {
-    sheet.addEventListener("close", () => {
-      sheet.remove();
-      resolve(sheet.returnValue);
-    });
-  });
+  return shown(h("dialog", { class: "sheet", id, "aria-labelledby": `${id}-title` }, form));
 }
 
 /** Cancelling submits nothing: Enter in a field would press the first button that does. */
@@ -39,7 +32,7 @@ function voiceField(voices, own) {
 export async function askVoice(voices, own) {
   const { menu, field } = voiceField(voices, own);
   const give = h("button", { class: "button button-primary", value: "give", "data-i18n": "bulk.voice" });
-  return (await shown("voice-sheet", "bulk.voice", field, foot(give))) === "give" ? menu.value : undefined;
+  return (await asked("voice-sheet", "bulk.voice", field, foot(give))) === "give" ? menu.value : undefined;
 }
 
 /** @returns {Promise<{keys: Set<string>, voice: string | null, quotedOnly: boolean} | null>} */
@@ -69,7 +62,7 @@ export async function askCast(blocks, voices, own) {
   look();
   const named = (key, input) => h("label", { class: "stacked" }, h("span", { class: "label", "data-i18n": key }), input);
   const about = h("p", { class: "quiet", "data-i18n": "cast.about" });
-  const answer = await shown("cast-sheet", "cast.title", about, named("cast.what", what), named("cast.words", words), spareField, count, sample, field, foot(give));
+  const answer = await asked("cast-sheet", "cast.title", about, named("cast.what", what), named("cast.words", words), spareField, count, sample, field, foot(give));
   if (answer !== "give") return null;
   return { keys: new Set(wanted().map(({ key }) => key)), voice: menu.value, quotedOnly: quotedOnly() };
 }
@@ -84,5 +77,5 @@ function excerpt(text, quotedOnly) {
 export function askFile(missing) {
   const row = (format) => h("button", { class: "file-choice", value: format, disabled: missing > 0 }, h("b", {}, format.toUpperCase()), h("span", { "data-i18n": `export.${format}` }));
   const lacking = missing > 0 && h("div", { class: "notice" }, setMessage(h("p"), "export.missing", { count: integer(missing) }), setMessage(h("button", { class: "button", value: "make" }), "book.makeMissing", { count: integer(missing) }));
-  return shown("export-sheet", "export.title", lacking, h("div", { class: "file-choices" }, FORMATS.map(row)), foot());
+  return asked("export-sheet", "export.title", lacking, h("div", { class: "file-choices" }, FORMATS.map(row)), foot());
 }

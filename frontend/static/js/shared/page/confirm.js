@@ -4,6 +4,7 @@
  *   if (await confirmed({ title: "Delete this recording?", text: title, verb: "Delete" })) ...
  */
 import { h } from "./dom.js";
+import { shown } from "./sheet.js";
 
 let count = 0;
 
@@ -12,7 +13,7 @@ let count = 0;
  *   where "Cancel" could be taken for a yes
  * @returns {Promise<boolean>} whether the reader chose the verb
  */
-export function confirmed({ title, text = "", verb, keep, danger = true }) {
+export async function confirmed({ title, text = "", verb, keep, danger = true }) {
   count += 1;
   const id = `confirm-${count}`;
   const sheet = h(
@@ -31,12 +32,5 @@ export function confirmed({ title, text = "", verb, keep, danger = true }) {
       ),
     ),
   );
-  document.body.append(sheet);
-  sheet.showModal();
-  return new Promise((resolve) => {
-    sheet.addEventListener("close", () => {
-      sheet.remove();
-      resolve(sheet.returnValue === "yes");
-    });
-  });
+  return (await shown(sheet)) === "yes";
 }
