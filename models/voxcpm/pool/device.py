@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 
 END_SECONDS = 2.0
 """For a process to leave by itself."""
-SILENT_SECONDS = 60.0
-"""Without a sign of life, of which there are four a second, a process hangs; importing PyTorch may be one."""
+SILENT_SECONDS, SILENT_START_SECONDS = 60.0, 600.0
+"""Without a sign of life, of which there are four a second, a process hangs; while it loads libraries
+from a slow disk it may have none for longer."""
 OnProgress = Callable[["DeviceProcess", str, float], None]
 OnLost = Callable[[list[PooledRequest], EngineError], object]
 """Called with the requests that it had, and why it is lost."""
@@ -51,6 +52,7 @@ class DeviceProcess:
         self._numbers = count()
         self._outgoing: SimpleQueue[tuple[int, bytes, bytes] | None] = SimpleQueue()
         self._reason, self._closing = "", False
+        self._silent_seconds = SILENT_START_SECONDS
         self._process, self._channel = start_process("models.voxcpm.pool.child")
         self._threads = [
             threading.Thread(target=run, name=f"pool-{device}", daemon=True)
@@ -156,7 +158,7 @@ class DeviceProcess:
         except ChannelClosedError:
             self._reason = self._reason or f"its process {how_it_ended(self._process, END_SECONDS)}"
         except TimeoutError:
-            self._reason = f"its process has told nothing for {SILENT_SECONDS:g} s"
+            self._reason = f"its process has told nothing for {self._silent_seconds:g} s"
         except Exception as error:
             logger.exception("a message of device %s", self.name)
             self._reason = f"{type(error).__name__}: {error}"
@@ -165,9 +167,9 @@ class DeviceProcess:
     def _next(self) -> Message:
         """Raises ChannelClosedError, and TimeoutError where the process hangs."""
         try:
-            return self._channel.receive(SILENT_SECONDS / 2)
+            return self._channel.receive(self._silent_seconds / 2)
         except TimeoutError:  # also of who was stopped itself: only a second time counts
-            return self._channel.receive(SILENT_SECONDS / 2)
+            return self._channel.receive(self._silent_seconds / 2)
 
     def _take(self, message: Message) -> None:
         if message.number == Number.FAILED:
@@ -175,6 +177,7 @@ class DeviceProcess:
         elif message.number == Kind.OUTPUTS:
             wake_or_cancel([reader for record in unpack(message) for reader in self._take_output(record)])
         elif message.number == Kind.RESULT:
+            self._silent_seconds = SILENT_SECONDS
             (record,) = unpack(message)
             future = self._calls.pop(record.pop("call"))
             if "error" in record:

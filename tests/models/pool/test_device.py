@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -112,19 +113,26 @@ def test_what_no_process_says_ends_it(played: SimpleNamespace) -> None:
 def test_a_process_that_tells_nothing_hangs_and_is_ended(
     players: Players, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = []
+    looks, loaded = [], Message(Kind.RESULT, *pack([{"call": 0}]))
 
     def receive(channel: Channel, limit_seconds: float) -> Message:
         looks.append(limit_seconds)
         if len(looks) == 2:
             return Message(Number.BEAT, b"", b"")
+        if len(looks) == 3:
+            called.wait(60)
+            return loaded
         raise TimeoutError
 
+    called = threading.Event()
     monkeypatch.setattr(Channel, "receive", receive)
     device = DeviceProcess("cuda:7", "", lambda *told: None)
+    load, encode = device.call("load"), device.call("encode")
+    called.set()
+    assert load.result(60) == {}
     with pytest.raises(DeviceLostError, match="cuda:7 is lost: its process has told nothing for 60 s"):
-        device.call("load").result(60)
-    assert looks == [30.0] * 4 and device._process.wait() == -9
+        encode.result(60)
+    assert looks == [300.0] * 3 + [30.0] * 2 and device._process.wait() == -9
     device.close()
 
 
