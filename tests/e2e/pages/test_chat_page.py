@@ -213,8 +213,10 @@ class TestSpeaking:
             expect(page.locator("#queue")).to_contain_text("You are next")
             expect(page.locator("#status")).to_have_text("Waiting to be spoken")
             expect(page.locator(".answer")).to_contain_text("The old ship came home.")
+            page.locator("#queue").get_by_role("button").first.focus()
             ahead.close()
             expect(page.locator("#queue")).to_be_hidden()
+            expect(page.locator("#send")).to_be_focused()
             expect(page.get_by_role("button", name="Hear it again")).to_be_visible()
 
     def test_a_stop_is_silence(self, page: Page, fleet: Server) -> None:

@@ -209,6 +209,7 @@ class TestCuttingIn:
             second.page.fill("#text", "Early words. ")
             second.page.get_by_role("button", name="Leave").click()
             expect_state(second.page, "ended")
+            expect(second.page.locator("#start")).to_be_focused()
             eventually(lambda: not one_slot.get_json("/api/queue")["queue"])
             assert second.complaints == []
 

@@ -36,7 +36,7 @@ class Chat {
   #unloaded = false;
   #talk = new Talk(fleet, new Remembered("chat-conversation"));
   #turns = new TurnList(byId("turns-frame"), byId("turns"));
-  #queue = new QueueBanner(byId("queue"), () => this.#stop());
+  #queue = new QueueBanner(byId("queue"), byId("send"), () => this.#stop());
   #undo = new UndoBar(byId("undo"), { closed: () => this.#composer.focus() });
   #settings = new Settings(
     {

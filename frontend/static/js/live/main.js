@@ -35,7 +35,6 @@ class Live {
   #parameters = null;
   #conversation = new Conversation();
   #lamp = new Lamp({ lamp: byId("lamp"), words: byId("lamp-words"), elapsed: byId("elapsed"), note: byId("note") }, this.#conversation);
-  #queue = new QueueBanner(byId("queue"), () => this.#leave());
   #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#files.saveWav());
   #voices = new VoicePicker(byId("voices"));
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
@@ -53,6 +52,7 @@ class Live {
     pause: () => this.#togglePause(),
     flush: () => this.#flush(),
   });
+  #queue = new QueueBanner(byId("queue"), byId("start"), () => this.#leave());
   #files = new Files(byId("word-files"), this.#conversation);
   #later = new LaterNote(byId("later"), () => this.#startAnew());
   #transcript = new TranscriptMemory();

@@ -48,7 +48,7 @@ class Studio {
   #voices = new VoicePicker(byId("voices"));
   #list = new VoiceList(this.#voices, this.#saved.voice);
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
-  #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
+  #queue = new QueueBanner(byId("queue"), byId("generate"), () => this.#speaker.stop());
   #slow = new SlowNotice(byId("slow"), { making: "slow.studio", action: "slow.play" }, () => this.#replay());
   #output = new OutputChoice(byId("output-field"), byId("output"));
   #record = new RecordChoice(byId("record-field"), byId("record"));

@@ -147,11 +147,17 @@ class TestQueue:
         with occupied(slow_fleet):
             open_studio(page, slow_fleet)
             page.click("#generate")
+            page.set_viewport_size({"width": 360, "height": 640})
+            expect(page.locator("#queue")).to_contain_text("You are next")
+            assert page.locator(".queue-place").evaluate(_LINES) < 1.5
             page.click(".queue-leave")
             expect_state(page, "cancelled")
             expect(page.locator("#queue")).to_be_hidden()
+            expect(page.locator("#generate")).to_be_focused()
             eventually(lambda: slow_fleet.get_json("/api/queue")["queue"] == [])
 
+
+_LINES = "(place) => place.clientHeight / parseFloat(getComputedStyle(place).lineHeight)"
 
 _RECORD_COUNTDOWN = """() => {
   const banner = document.getElementById("queue");

@@ -14,13 +14,15 @@ export class QueueBanner {
   #countdown = new Countdown();
   #chime = new Chime();
   #timer = null;
+  #home;
   #place = h("strong", { class: "queue-place", role: "status" }); // said aloud; the seconds would be too much
   #wait = h("span", { class: "queue-wait" });
   #bell = h("button", { class: "button-icon", type: "button", "data-i18n-label": "queue.chime" }, icon("bell"));
 
-  /** @param {HTMLElement} element shown while queued @param {() => void} onLeave */
-  constructor(element, onLeave) {
+  /** @param {HTMLElement} element shown while queued @param {HTMLElement} home has the focus after it @param {() => void} onLeave */
+  constructor(element, home, onLeave) {
     this.element = element;
+    this.#home = home;
     this.#bell.addEventListener("click", () => this.#switchChime());
     element.append(
       h("span", { class: "queue-lamp", "aria-hidden": "true" }),
@@ -48,7 +50,9 @@ export class QueueBanner {
   /** @param {{turn?: boolean}} [why] whether a worker has taken it: then it chimes */
   hide({ turn = false } = {}) {
     if (turn && !this.element.hidden) this.#chime.ring();
+    const focused = this.element.contains(document.activeElement);
     this.element.hidden = true;
+    if (focused) this.#home.focus({ preventScroll: true });
     clearInterval(this.#timer);
     this.#timer = null;
     this.#countdown = new Countdown();
