@@ -32,6 +32,9 @@ _GOES_ON = re.compile(
     r"|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Pt|[Ee]q|Rte)\.|\d+ ?(?:hrs?|mins?|ft)\.)\s+$"
 )
 """Abbreviations that sentencex does not know."""
+_HALF_DAY = re.compile(r"[ap]\.m\.\s+$", re.I)
+_ZONE = re.compile(r"(?:[ECMP][SD]?T|GMT|UTC|BST|CES?T|IST|JST|AE[SD]T)\b|[A-Z]{1,4}\Z")
+"""What belongs to "9 p.m.", though it has a capital; at the end of a text that is still growing, perhaps."""
 _OF_LIST = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])[.)]\s+")
 """The number of an item belongs to it."""
 _LOOK_BACK = 16
@@ -125,13 +128,21 @@ def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tu
     start = end = 0
     for length in _lengths(text, language):
         begun, end = end, end + length
-        goes_on = language == "en" and _GOES_ON.search(text, max(begun, end - _LOOK_BACK), end)
+        goes_on = language == "en" and _goes_on(text, begun, end)
         goes_on = goes_on or (begun == start and _OF_LIST.fullmatch(text, begun, end))
         if not (goes_on or _divides(kept, end)):
             yield start, end
             start = end
     if start < end:
         yield start, end
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether the sentence that seems to end there ends with an abbreviation."""
+    start = max(start, end - _LOOK_BACK)
+    if _GOES_ON.search(text, start, end):
+        return True
+    return bool(_HALF_DAY.search(text, start, end) and _ZONE.match(text, end))
 
 
 def _lengths(text: str, language: str) -> Iterator[int]:

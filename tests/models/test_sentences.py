@@ -48,6 +48,8 @@ def test_abbreviations_and_decimals_end_no_sentence() -> None:
     ("text", "most_characters", "found"),
     [
         ("Go to Rm. 204 by Wed. Jan. 3. Then rest.", 30, ["Go to Rm. 204 by Wed. Jan. 3.", "Then rest."]),
+        ("It is 9 p.m. ET now. Then rest.", 20, ["It is 9 p.m. ET now.", "Then rest."]),
+        ("It is 9 p.m. Even so. Then rest.", 21, ["It is 9 p.m. Even so.", "Then rest."]),
         ("1. One thing.\n2. Two things.", 16, ["1. One thing.", "2. Two things."]),
         (
             "See https://example.com/a:b,c?q=1 or call, today.",
@@ -136,3 +138,9 @@ def test_time_grows_with_a_run_of_white_space_and_not_with_its_square(look: Call
 
     short = min(seconds(1_000) for _ in range(3))
     assert min(seconds(12_000) for _ in range(3)) < 36 * short + 0.01
+
+
+def test_a_zone_belongs_to_the_time_before_it_also_while_it_comes() -> None:
+    assert complete("It was 9 p.m. E") == []
+    assert complete("It was 9 p.m. ET. The") == ["It was 9 p.m. ET. "]
+    assert complete("It was 9 p.m. Everybody") == ["It was 9 p.m. "]
