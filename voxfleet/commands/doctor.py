@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
 from rich.table import Table
 from rich.text import Text
@@ -189,6 +189,20 @@ def check_disk(data_dir: Path) -> Finding:
     return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {data_dir.absolute()}")
 
 
+def check_temporary_files(largest_upload_bytes: int) -> Finding:
+    """Where uploads above a MB stay until they are read."""
+    try:
+        folder = gettempdir()
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding("Temporary files", Verdict.WARN, f"uploads are refused: {error}")
+    if free_bytes >= largest_upload_bytes:
+        return Finding("Temporary files", Verdict.OK, f"{free_bytes / 2**30:.1f} GiB free in {folder}")
+    room = f"{free_bytes / 2**20:.0f} MiB free in {folder}"
+    detail = f"{room}: larger uploads are refused; TMPDIR names another folder"
+    return Finding("Temporary files", Verdict.WARN, detail)
+
+
 def check_test_tools() -> Finding:
     tools = {"flite": "flite", "chromium": "chromium", "node": "nodejs"}
     missing = [package for program, package in tools.items() if shutil.which(program) is None]
@@ -213,6 +227,7 @@ def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Findi
         lambda: check_aligner(gateway.aligner),
         lambda: check_port(settings),
         lambda: check_disk(gateway.data_dir),
+        lambda: check_temporary_files(gateway.max_adapter_bytes),
         check_test_tools,
     )
     for check in checks:

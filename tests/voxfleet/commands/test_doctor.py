@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -58,6 +59,23 @@ def test_a_taken_port_is_a_warning() -> None:
     assert str(port) in finding.detail
 
 
+@pytest.mark.parametrize(("free_bytes", "verdict"), [(10**9, Verdict.OK), (999, Verdict.WARN)])
+def test_temporary_files_have_room_for_the_largest_upload(
+    free_bytes: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
+    assert doctor.check_temporary_files(1000).verdict is verdict
+
+
+def test_a_machine_without_a_folder_for_temporary_files_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in /tmp")
+
+    monkeypatch.setattr(doctor, "gettempdir", none)
+    finding = doctor.check_temporary_files(1000)
+    assert finding.verdict is Verdict.WARN and "No usable temporary directory" in finding.detail
+
+
 def test_the_disk_is_that_of_the_data(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found, refused = (doctor.check_disk(tmp_path / name) for name in ("not/yet", "file/data"))
@@ -106,7 +124,7 @@ def test_only_a_failure_fails_the_command(
 def test_every_check_reports_exactly_once(tmp_path: Path) -> None:
     findings = list(doctor.examine(ServeSettings(port=0), GatewaySettings(data_dir=tmp_path)))
     assert str(tmp_path) in next(finding.detail for finding in findings if finding.subject == "Disk")
-    assert len({finding.subject for finding in findings}) == len(findings) == 12
+    assert len({finding.subject for finding in findings}) == len(findings) == 13
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
     text = console.export_text()
