@@ -21,6 +21,7 @@ from gateway.database.repeats import Asked
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
+from gateway.files.disk import Disk
 from gateway.files.used_files import UsedFiles
 from gateway.finishing import to_its_end
 from gateway.voices import consent
@@ -33,8 +34,10 @@ _ID = re.compile(r"cons_[0-9a-f]{16}")
 class RecordedConsents:
     """Rows and their files. Methods raise ApiError 503 when the database cannot be used."""
 
-    def __init__(self, database: Database, directory: Path, max_per_owner: int) -> None:
-        self._files = UsedFiles(ContentFiles(directory, ".wav"), "the recording", self._uses)
+    def __init__(
+        self, database: Database, directory: Path, max_per_owner: int, disk: Disk | None = None
+    ) -> None:
+        self.files = UsedFiles(ContentFiles(directory, ".wav", disk), "the recording", self._uses)
         self._database = database
         self._max_per_owner = max_per_owner
 
@@ -50,7 +53,7 @@ class RecordedConsents:
             audio_sha256=audio_sha256,
         )
         asked.mark(row)
-        async with self._files.keeping(audio, audio_sha256):
+        async with self.files.keeping(audio, audio_sha256):
             await to_its_end(self._add(row))
         return row
 
@@ -94,7 +97,7 @@ class RecordedConsents:
     async def remove(self, id: str, owner: str) -> None:
         """Delete a recording. Voices keep the record of the consent, with its hash. Raises ApiError 404."""
         row = await self.get(id, owner)
-        await to_its_end(self._files.let_go(self._remove(row)))
+        await to_its_end(self.files.let_go(self._remove(row)))
 
     async def _remove(self, row: VoiceConsent) -> str | None:
         async with self._rows(erasing=True) as rows:

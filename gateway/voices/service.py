@@ -52,7 +52,8 @@ class Voices:
         directory = settings.data_dir / "voices"
         self.store = ContentFiles(directory, ".wav", disk)
         self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
-        self.consents = RecordedConsents(database, directory / "consents", settings.max_voices_per_owner)
+        consents = directory / "consents"
+        self.consents = RecordedConsents(database, consents, settings.max_voices_per_owner, disk)
         self.uploads = Uploads()
         self.samples = ClipCache()
         """What voices sound like to those who do not hear the recording."""
@@ -225,7 +226,8 @@ class Voices:
     def start(self) -> None:
         """Say what does not protect uploads here, and look for audio that a killed gateway left behind."""
         warn_if_unconfined()
-        self._spawn(self._files.remove_leftovers())
+        for files in (self._files, self.consents.files):
+            self._spawn(files.remove_leftovers())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -139,15 +139,29 @@ async def test_a_recording_ends_before_it_takes_the_last_of_the_disk(tmp_path: P
         assert row.audio_seconds == pytest.approx(len(written) / 2 / RATE)
 
 
-async def test_nor_does_a_voice(tmp_path: Path) -> None:
+async def test_nor_does_a_voice_or_a_consent(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path, min_free_disk_gb=MORE_THAN_THERE_IS) as gateway:
-        with pytest.raises(ApiError) as refused:
-            async with gateway.voices._files.keeping(b"audio", "a" * 64):
-                pytest.fail("it was stored")
-        assert (refused.value.status_code, refused.value.code) == (507, "disk_full")
+        for files in (gateway.voices._files, gateway.voices.consents.files):
+            with pytest.raises(ApiError) as refused:
+                async with files.keeping(b"audio", "a" * 64):
+                    pytest.fail("it was stored")
+            assert (refused.value.status_code, refused.value.code) == (507, "disk_full")
         with pytest.raises(OSError, match="min_free_disk_gb"):
             await asyncio.to_thread(gateway.voices.store.write, tmp_path / "latents", b"latents")
         assert gateway.voices.store.size_bytes == 0
+
+
+async def test_recordings_that_a_killed_gateway_left_without_a_row_are_removed(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        folder = gateway.voices.store.path("a" * 64).parent
+        left = [folder / f"{'a' * 64}.wav", folder / "consents" / f"{'b' * 64}.wav"]
+        for path in left:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"RIFF")
+            os.utime(path, (0, 0))
+        gateway.voices.start()
+        await asyncio.gather(*gateway.voices._tasks)
+        assert not [path for path in left if path.exists()]
 
 
 def test_a_disk_without_free_files_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
