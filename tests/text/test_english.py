@@ -8,6 +8,7 @@ from benchmarks.text import bare
 from gateway.text import normalise
 
 SUMS_THAT_TELL_OF_A_NOUN = {
+    "$15-an-hour wage": "fifteen dollar-an-hour wage",
     "I paid the $300 fee.": "I paid the three hundred dollar fee.",
     "Biden's $1.9 trillion plan": "Biden's one point nine trillion dollar plan",
     "The $1.2B deal closed.": "The one point two billion dollar deal closed.",
@@ -99,6 +100,9 @@ DATES = {
     "I saw the Sun. It rose.": "I saw the Sun. It rose.",
 }
 NUMBERS_THAT_NAME = {
+    "Let $x^2$ be $f(x)$, not $5 or $6": "Let x squared be f(x), not five dollars or six dollars",
+    "9/10 dentists, 7/10 miles": "nine out of ten dentists, seven tenths miles",
+    "from 03/2024 to 9/2025": "from March twenty twenty-four to September twenty twenty-five",
     "log₂8, Windows 10/11": "log two eight, Windows ten, eleven",
     "AK-47s, RTX 4090, ISO 8601": "AK forty-sevens, RTX forty ninety, ISO eighty-six oh one",
     "voted 14-0-1, order #112-9876543": "voted fourteen, zero, one, order number one one two, nine"
@@ -199,6 +203,9 @@ def test_a_sentence_goes_on_behind_what_is_shortened() -> None:
     """A full stop that is left is a pause."""
     assert normalise("At 9 p.m. PT we met on the 5th of Nov., closed Sun. & Mon. nights.", "en").text == (
         "At nine p m P T we met on the fifth of November, closed Sunday and Monday nights."
+    )
+    assert normalise("It is at I.B.M. He likes it, etc. The U.S. Army", "en").text == (
+        "It is at I B M. He likes it, etcetera. The U S Army"
     )
     assert normalise("We met on Mon. Then we left on 5 Nov.", "en").text == (
         "We met on Mon. Then we left on the fifth of November."

@@ -130,12 +130,18 @@ def _before_number(match: re.Match[str]) -> str | None:
 
 
 def _anywhere(match: re.Match[str]) -> str:
-    ends = match["say"].endswith(".") and _AT_END.match(match.string, match.end("say"))
+    ends = match["say"].endswith(".") and _ends(match)
     return _ANYWHERE[match["say"]] + ("." if ends else "")
 
 
+def _ends(match: re.Match[str]) -> bool:
+    """Whether a sentence ends with the abbreviation."""
+    at = match.end("say")
+    return bool(_AT_END.match(match.string, at) or _BEGINS.match(match.string, at))
+
+
 def _letters(match: re.Match[str]) -> str:
-    ends = _AT_END.match(match.string, match.end("say"))
+    ends = _ends(match)
     return " ".join(character for character in match["say"] if character != ".") + ("." if ends else "")
 
 

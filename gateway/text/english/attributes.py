@@ -27,22 +27,25 @@ _PRICED = re.compile(
     r"mortgage|grant|buyout|penalty)s?\b"
 )
 """What has a price without an article, too: "two $5 bills"."""
+_JOINED = re.compile("-[a-z]")
+""" "$15-an-hour"."""
 _NOUN = re.compile(r"\s(?P<word>[a-z]{3,})\b(?!['’])")
 _PERIODS = ("monthly", "yearly", "weekly", "daily", "hourly", "quarterly", "early")
 _LISTED = """
-    about above across after against ago all along already also although altogether among and apart apiece
-    are around away back because been before behind below beneath beside better between beyond both bought
-    brings brought but buys came can cash cheaper comes coming could covering covers deep did does down due
-    during each east either even ever every except extra for from gave get gets getting given gives goes
-    going got had has have helped helps her here high higher him his how inside instead into its just last
-    later least leaves left less like likely longer lost lower made makes may mean means might minus missing
-    more most must near never next nor north not now off once only onto our out outside over overnight owing
-    paid past pays per plus poorer remaining remains represents richer right said saves seems sent shall she
-    short shorter should since sitting some soon south spent stays still taken takes tall than that the
-    their them then there these they this those though through throughout till times today together tomorrow
-    tonight too took total toward towards twice under unless until upfront upon via was went were west what
-    when where whether which while who whom whose why wide wider will with within without won worse worth
-    would yesterday yet you your
+    about above across add after against ago all along already also although altogether among and apart
+    apiece are around away back because been before behind below beneath beside better between beyond both
+    bought bring brings brought but buy buys came can cash cheaper come comes coming could cover covering
+    covers deep did does down due during each east either even ever every except extra following for from
+    gave get gets getting give given gives goes going got had has have heavy help helped helps her here high
+    higher him his how inside instead into its just keep last later least leaves left less like likely
+    longer lost lower made make makes may mean means might minus missing more most must near never next nor
+    north not now off once only onto our out outside over overnight owing paid past pay pays per plus poorer
+    remaining remains represents richer right run said saves seems sent shall she short shorter should since
+    sitting some soon south spent stays still take taken takes tall than that the their them then there
+    these they thick this those though through throughout till times today together tomorrow tonight too
+    took total toward towards twice under unless until upfront upon via was went were west what when where
+    whether which while who whom whose why wide wider will with within without won worse worth would
+    yesterday yet you your
 """
 _OTHERS = frozenset(_LISTED.split())
 """What goes on with the sentence, and is no noun."""
@@ -55,7 +58,7 @@ def has_article(text: str, start: int) -> bool:
 
 def describes(text: str, start: int, end: int, priced: bool = False) -> bool:
     """Whether what is in `text` from `start` to `end` tells of the noun behind it. priced: it is a sum."""
-    if has_article(text, start):
+    if has_article(text, start) or _JOINED.match(text, end):
         return True
     after = text[end : end + _LONGEST]
     if priced and _PRICED.match(after):

@@ -158,6 +158,10 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),
     rule(rf"\b{_MONTH}\s['’](?P<years>[0-4]\d|[6-9]\d)(?![\w'’])", _month_of_century),
     rule(r"(?<=\()(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-57-9]|2\d|3[01])(?P<y>)(?=\))", _slashed),
+    rule(
+        r"(?<![\w./-])(?P<m>0?[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/]|[.,]\d)",
+        lambda match: f"{MONTHS[int(match['m']) - 1]} {year(int(match['y']))}",
+    ),
     rule(r"\bM[-–]F\b(?=,?\s\d)", "Monday to Friday"),
     rule(
         r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-57-9]|2\d|3[01])\s?[-–—]\s?"

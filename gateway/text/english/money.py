@@ -140,7 +140,7 @@ RULES = (
         _money,
     ),
     rule(
-        rf"(?P<say>(?<![\w.,])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?\d|\.\d)",
+        rf"(?P<say>(?<![\w.,^])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?\d|\.\d)",
         _money,
     ),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),

@@ -152,7 +152,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[2])} of {number(match[3])}",
     ),
     rule(
-        r"(?<![\w./])(?P<say>(\d{1,2})/(10))(?=[.,!?;)]|\s*$|\s(?:stars?|would|and|but|for)\b)(?!\.\d)",
+        r"(?<![\w./])(?P<say>(\d{1,2})/(10))(?=[.,!?;)]|\s*$|\s(?:stars?|would|and|but|for|people|[a-z]{3,}(?<!mile)(?<!meter)(?<!point)(?<!second)s)\b)(?!\.\d)",
         lambda match: f"{number(match[2])} out of {number(match[3])}",
     ),
     rule(
