@@ -172,6 +172,9 @@ class TestWriting:
         expect(page.locator("#text")).to_be_focused()
         page.click("#renew")
         expect(page.locator("#text")).to_be_focused()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".question")).to_be_visible()
+        expect(page.locator("#text")).to_be_focused()
 
 
 class TestSpeaking:

@@ -151,6 +151,7 @@ class Chat {
     this.#undo.offer("chat.renewed", {}, async () => {
       this.#talk.restore(turns);
       tabs.tell("chat");
+      this.#composer.focus();
     });
     this.#composer.focus();
   }
