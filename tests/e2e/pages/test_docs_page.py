@@ -90,6 +90,12 @@ def test_a_route_is_found_read_and_run(page: Page, fleet: Server) -> None:
     expect(page.locator("#post_v1_speak pre").first).to_contain_text("httpx.request")
 
 
+def test_names_in_what_is_said_of_routes_are_code(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/docs")
+    expect(page.locator(".docs-group p code", has_text="adapter_slots")).to_be_visible()
+    assert "`" not in "".join(page.locator(".docs-group > p").all_inner_texts())
+
+
 def test_an_address_opens_its_route_and_its_client(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/docs#delete_api_jobs_id")
     expect(page.locator("#delete_api_jobs_id pre").first).to_be_visible()

@@ -12,7 +12,7 @@ import { openKeySheet } from "../shared/service/key-sheet.js";
 import { mountNav } from "../shared/page/nav.js";
 import { clientLinks, clientOf, clientView } from "./clients.js";
 import { finds, groupsOf } from "./description.js";
-import { operationView } from "./operation-view.js";
+import { operationView, withCode } from "./operation-view.js";
 import { setMessage } from "./words.js";
 
 class Docs {
@@ -63,7 +63,7 @@ class Docs {
         "section",
         { class: "docs-group", "aria-labelledby": id },
         h("h2", { id, lang: "en" }, group.name),
-        h("p", { class: "quiet", lang: "en" }, group.about),
+        h("p", { class: "quiet", lang: "en" }, withCode(group.about)),
         h("div", { class: "ops", lang: "en" }, views.map(({ view }) => view)),
       );
       return { group, views, section, link: h("a", { href: `#${id}`, lang: "en" }, group.name) };

@@ -29,8 +29,8 @@ function breakable(path) {
   return path.split(/(?=\/)/).flatMap((part) => [h("wbr"), part]);
 }
 
-/** Text in which `this` is code. */
-function withCode(text) {
+/** Text in which `this` is code. @param {string} text */
+export function withCode(text) {
   return text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
 }
 
