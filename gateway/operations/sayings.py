@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.workers.registration import LEFT
+
 _BY = ", by the administrator at {who}"
 SAYINGS = {
     "started": "the gateway started",
@@ -24,7 +26,7 @@ SAYINGS = {
     "being_restarted": "it ended, and is started again",
     "not_started_again": "it was not started again",
     "new_process": "a new process answers",
-    "left": "the worker left",
+    "left": LEFT,
     "registration_ended": "its registration ran out",
     "forgotten": "nothing was heard of it any more",
     "voice_added": "{owner} added the voice {voice}",

@@ -31,6 +31,8 @@ logger = structlog.get_logger(__name__)
 
 MAX_REGISTERED = 1024
 FORGET_SECONDS = 60.0
+LEFT = "the worker left"
+"""Why one is down that said that it ends."""
 LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
 
 
@@ -82,7 +84,7 @@ class Registry:
         worker = worker or self._add(registration, own_id)
         if worker.id in self._timers:
             if registration.leaving:
-                self._end(worker, "the worker left")
+                self._end(worker, LEFT)
             else:
                 self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
                 self._roster.watch(worker, self._whereabouts(worker.url, own_id))

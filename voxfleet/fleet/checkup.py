@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from gateway.operations.fleet import FAILING_STARTS, KindReport
+from gateway.workers.registration import LEFT
 from sockets.authorities import authorities
 from telemetry.build import build
 from voxfleet.commands.doctor import Finding, Verdict
@@ -44,7 +45,9 @@ class Look:
 
     @property
     def workers(self) -> list[dict[str, Any]]:
-        return self.answers["workers"]["workers"]
+        """Without those that left, as one does that a fleet has drained: it is shown for a minute."""
+        known = self.answers["workers"]["workers"]
+        return [worker for worker in known if worker.get("last_failure") != LEFT]
 
     @property
     def kinds(self) -> list[KindReport]:

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.operations.fleet import FleetReport, KindReport
 from gateway.settings import GatewaySettings
+from gateway.workers.registration import LEFT
 from telemetry.build import VERSION, build
 from tests.e2e.processes import gateway, worker
 from tests.gateway.callers.administration import ADMIN_TOKEN
@@ -87,14 +88,23 @@ def test_a_fleet_in_which_nobody_asks_may_have_no_worker() -> None:
         ({"scaled": 0}, Verdict.FAIL),
     ):
         seen = told(fleet=fleet_of(least=0, **kind))
-        seen.workers.clear()
+        seen.answers["workers"]["workers"].clear()
         assert {one.subject: one.verdict for one in judge(seen)}["Workers"] is verdict
+
+
+def test_a_worker_that_was_drained_is_missed_by_nobody() -> None:
+    """It is shown for a minute after it left."""
+    gone = {"health": "down", "state": "DOWN", "last_failure": LEFT}
+    findings = {one.subject: one for one in judge(told(fleet=fleet_of(least=0), **gone))}
+    assert findings["Workers"].verdict is Verdict.OK and "Worker w0" not in findings
+    alone = {one.subject: one for one in judge(told(**gone))}
+    assert alone["Workers"].verdict is Verdict.FAIL
 
 
 def test_two_revisions_of_a_model_are_told() -> None:
     seen = told()
     other = {**seen.workers[0], "id": "w1", "model_info": {"name": "m", "revision": "2"}}
-    seen.workers.append(other)
+    seen.answers["workers"]["workers"].append(other)
     assert "2 revisions of m" in " ".join(finding.detail for finding in judge(seen))
 
 
