@@ -69,6 +69,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"!?\[[^\[\]\n]{0,500}(?P<say>\]\([^()\s]{0,2000}\))", ""),
     rule(r"^[ \t]*(?P<say>#{1,6}[ \t]+)", "", re.M),
     rule(r"^[ \t]*(?P<say>>[ \t]?)", "", re.M),
+    rule(r"^[ \t]*(?:(?:\*[ \t]*){3,80}|(?:_[ \t]*){3,80})$", "", re.M),
     rule(r"^[|: \t-]+$", lambda match: "" if "---" in match[0] else None, re.M),
     rule(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<say>\[[ xX]\][ \t]+)(?=\S)", "", re.M),
     rule(r"^[ \t]*(?P<say>[-*+•][ \t]+)(?=\S)(?!\d+\s*=)", "", re.M),

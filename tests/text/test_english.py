@@ -61,6 +61,8 @@ RATES = {
     "$2.50/ea.": "two dollars and fifty cents each",
 }
 MEASURES = {
+    "2x faster, 1.5x the size, 2x + 5 = 9": "two times faster, one point five times the size, two x"
+    " plus five equals nine",
     "158.4m votes, 2m people": "one hundred fifty-eight point four million votes, two million people",
     "5bn tonnes": "five billion tonnes",
     "5m long, 3 m deep": "five meters long, three meters deep",
@@ -137,6 +139,8 @@ NUMBERS_THAT_NAME = {
     "- [x] done\n- [ ] todo": "done todo",
 }
 NAMES_OF_FILES = {
+    "~/.ssh/config and /home/me/.bashrc": "tilde slash dot ssh slash config and slash home slash me"
+    " slash dot bashrc",
     "in C:\\Users\\me\\notes.txt now": "in C colon backslash Users backslash me backslash notes dot txt now",
     "C:\\Program Files\\App\\a.exe": "C colon backslash Program Files backslash App backslash a dot exe",
     "from C:\\a to D:\\b.": "from C colon backslash a to D colon backslash b.",
@@ -197,6 +201,11 @@ def test_measures_are_named(written: str) -> None:
 @pytest.mark.parametrize("written", DATES)
 def test_dates_and_times_are_said(written: str) -> None:
     assert said(written) == bare(DATES[written])
+
+
+@pytest.mark.parametrize("line", ["***", "* * *", "___", "---"])
+def test_a_line_between_paragraphs_is_not_said(line: str) -> None:
+    assert normalise(f"One.\n{line}\nTwo.", "en").text == "One.\n\nTwo."
 
 
 def test_a_sentence_goes_on_behind_what_is_shortened() -> None:

@@ -130,6 +130,11 @@ def _other_digits(match: re.Match[str]) -> str:
 
 _SCALES = {"K": "thousand", "M": "million", "B": "billion"}
 """Of what there are many; a 2B is a pencil."""
+_TIMES = (
+    "faster|slower|more|fewer|less|better|worse|larger|bigger|smaller|higher|lower|cheaper|longer|shorter|stronger|"
+    "the|as|speed|growth|return|leverage|improvement|increase"
+)
+"""What is so many times as much."""
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
@@ -187,6 +192,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
     rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s?(?:mg|g|kg|ml|mL|l|L|[MGT]B|tablets?)\b)", " times "),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
+    rule(rf"(?<=\d)[xX×](?=\s(?:{_TIMES})\b)", " times"),
     rule(r"(?<=\s)@(?=\s)", "at"),
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
