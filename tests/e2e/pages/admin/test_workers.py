@@ -41,6 +41,15 @@ def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
     eventually(lambda: fleet.get_json("/ready"))
 
 
+def test_the_slots_of_a_large_worker_stand_in_one_row(page: Page) -> None:
+    with worker(slots=64) as one, gateway([one.url]) as edge:
+        page.goto(f"{edge.url}{ADMIN_PAGE}")
+        expect(page.locator(".slots-words")).to_have_text("0 of 64 slots used")
+        tops = page.locator(".pips i").evaluate_all("(pips) => pips.map((pip) => pip.offsetTop)")
+        assert len(tops) == 16
+        assert len(set(tops)) == 1
+
+
 def test_a_fleet_of_two_builds_is_told(page: Page) -> None:
     """As in the middle of an upgrade; with the last worker replaced, there is nothing more to say."""
     former, present = {VARIABLE: "aaaaaaaaaaaa"}, {VARIABLE: "bbbbbbbbbbbb"}
