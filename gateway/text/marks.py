@@ -41,6 +41,16 @@ def _unescaped(match: re.Match[str]) -> str | None:
     return None if said == match[0] else said
 
 
+def _paused(match: re.Match[str]) -> str:
+    """A line before an item of a list; it would run into that."""
+    is_chinese = "\u3400" <= match.string[match.start("say") - 1] <= "\u9fff"
+    return f"{'，' if is_chinese else ','}{match['say']}"
+
+
+_NUMBER = r"\d{1,3}[.)][ \t]+(?=[^\W\d])"
+_BULLET = r"[ \t]*[-*+•][ \t]+(?=\S)(?!\d+\s*=)"
+_LAST = r"(?<=[^\W_]|[)\]*`])"
+"""Of a line that no sign ends."""
 _MATHS = r"[A-Za-z\\({|][^$\n]{0,200}(?<=\S)"
 """Between two "$" of TeX: no sum begins with a letter, and no sign of a sum follows a letter."""
 _SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
@@ -71,6 +81,8 @@ MARKS: tuple[Rule, ...] = (
     rule(r"^[ \t]*(?P<say>>[ \t]?)", "", re.M),
     rule(r"^[ \t]*(?:(?:\*[ \t]*){3,80}|(?:_[ \t]*){3,80})$", "", re.M),
     rule(r"^[|: \t-]+$", lambda match: "" if "---" in match[0] else None, re.M),
+    rule(rf"{_LAST}(?P<say>[ \t]*\n)(?={_BULLET})", _paused),
+    rule(rf"^[ \t]*{_NUMBER}[^\n]*{_LAST}(?P<say>[ \t]*\n)(?=[ \t]*{_NUMBER})", _paused, re.M),
     rule(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<say>\[[ xX]\][ \t]+)(?=\S)", "", re.M),
     rule(r"^[ \t]*(?P<say>[-*+•][ \t]+)(?=\S)(?!\d+\s*=)", "", re.M),
     rule(r"^(?P<say>[ \t]*\|[ \t]*)(?=.*\|[ \t]*$)", "", re.M),

@@ -164,6 +164,24 @@ def test_other_languages_stay_as_they_are(text: str) -> None:
     assert normalise(text).text == text
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("To do\n* call Ann\n* buy bread", "To do,\ncall Ann,\nbuy bread"),
+        (
+            "Bring:\n- a **warm** `coat`\n- a *hat*\n- gloves.\n- tea",
+            "Bring:\na warm coat,\na hat,\ngloves.\ntea",
+        ),
+        ("1. pears\n2. plums (blue)\n3. figs", "one. pears,\ntwo. plums (blue),\nthree. figs"),
+        ("- long\n  line\n\n- two", "long\n  line\n\ntwo"),
+        ("- 苹果\n- 梨", "苹果，\n梨"),
+        ("see page\n3. Then go", "see page\nthree. Then go"),
+    ],
+)
+def test_items_of_a_list_do_not_run_into_each_other(written: str, said: str) -> None:
+    assert normalise(written, "en").text == said
+
+
 def test_a_language_that_is_given_and_not_known_is_left_alone() -> None:
     assert normalise("Das kostet 5 Euro.", "de").text == "Das kostet 5 Euro."
     assert normalise("105", "zh-CN").text == "一百零五"
