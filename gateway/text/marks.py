@@ -51,7 +51,7 @@ _NUMBER = r"\d{1,3}[.)][ \t]+(?=[^\W\d])"
 _BULLET = r"[ \t]*[-*+•][ \t]+(?=\S)(?!\d+\s*=)"
 _LAST = r"(?<=[^\W_]|[)\]*`])"
 """Of a line that no sign ends."""
-_MATHS = r"[A-Za-z\\({|][^$\n]{0,200}(?<=\S)"
+_MATHS = r"[A-Za-z\\|][^$\n]{0,200}(?<=\S)"
 """Between two "$" of TeX: no sum begins with a letter, and no sign of a sum follows a letter."""
 _SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
 """The rest of what stands between two "_", within a paragraph."""
@@ -96,8 +96,8 @@ MARKS: tuple[Rule, ...] = (
     rule(rf"(?<=[a-z]{{3}})(?P<say>{_NOTES})(?=[,.:!?]?(?:\s+[^\W_]|\s*$))", _noted),
     rule(r"^[ \t]*(?:\d{1,3}|[A-Za-z])(?P<say>\))(?=[ \t]*[\u3400-\u9fff]|[ \t]+\S)", ".", re.M),
     rule(r"~~", ""),
-    rule(rf"(?<![A-Za-z0-9$\\])(?P<say>\$)(?={_MATHS}\$(?![A-Za-z0-9$]))", ""),
-    rule(rf"(?<![A-Za-z0-9$\\])\${_MATHS}(?P<say>\$)(?![A-Za-z0-9$])", ""),
+    rule(rf"(?<![A-Za-z0-9$\\])(?P<say>\$)(?={_MATHS}\$(?![A-Za-z0-9$({{]))", ""),
+    rule(rf"(?<![A-Za-z0-9$\\])\${_MATHS}(?P<say>\$)(?![A-Za-z0-9$({{])", ""),
     rule(r"(?<!\w)(?P<say>__)(?=\w)(?=[^\n]{0,500}\w__(?!\w))", ""),
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
     rule(rf"(?<!\w)(?P<say>_)(?=[^\W_]{_SLANTED}_(?!\w))", ""),

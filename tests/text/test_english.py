@@ -75,6 +75,10 @@ MEASURES = {
     "120/80 mmHg": "one hundred twenty over eighty millimeters of mercury",
     "3 cu. ft., 12 fl. oz., 5 lbs., and": "three cubic feet, twelve fluid ounces, five pounds, and",
     '1/4" bolt, a 6" sub, 12" by 5".': "one quarter inch bolt, a six inch sub, twelve inches by five inches.",
+    'say(format="mp3").audio, ["cuda:0", "cuda:1"]': 'say(format="mp three").audio, ["cuda:zero",'
+    ' "cuda:one"]',
+    "about 10^8 m/s or 10^8m/s": "about ten to the power of eight meters per second or ten to the"
+    " power of eight meters per second",
     'He said "I am 12" and left.': 'He said "I am twelve" and left.',
 }
 DATES = {
@@ -224,3 +228,8 @@ def test_a_sentence_goes_on_behind_what_is_shortened() -> None:
 @pytest.mark.parametrize("written", NUMBERS_THAT_NAME)
 def test_numbers_that_name_or_rate_something_are_said(written: str) -> None:
     assert said(written) == bare(NUMBERS_THAT_NAME[written])
+
+
+@pytest.mark.parametrize("text", ["Send $wav and ${wav}.txt to $(id) there", "$AAPL rose and $TSLA fell"])
+def test_names_behind_a_dollar_sign_are_no_mathematics(text: str) -> None:
+    assert normalise(text, "en").text.count("$") == text.count("$")

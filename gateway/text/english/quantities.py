@@ -96,7 +96,7 @@ def _millions(match: re.Match[str]) -> str:
 def _inches(match: re.Match[str]) -> str | None:
     """Not the end of a quotation."""
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
-    if _QUOTED.search(before):
+    if _QUOTED.search(before) or not _SIZE.search(before):
         return None
     one = re.search(r"(?:^|[^\d.,])1$|[½¼¾⅛⅜⅝⅞]$|\d/\d{1,2}$", before) or _NOUN.match(
         match.string, match.end()
@@ -104,7 +104,9 @@ def _inches(match: re.Match[str]) -> str | None:
     return " inch" if one else " inches"
 
 
-_QUOTED = re.compile('(?:(?:^|[\\s(])"(?=\\S)[^"]*|“[^”]*)$')
+_QUOTED = re.compile('(?:(?:^|[^\\d"])"(?=\\S)[^"]*|“[^”]*)$')
+"""Where a quotation has begun; the mark of an inch begins none."""
+_SIZE = re.compile(r"(?:^|[\s(~<>×x–-])[\d.,/½⅓⅔¼¾⅛⅜⅝⅞ ]{1,9}$")
 _NEAR = 200
 """Characters in which a quotation begins."""
 _NOUN = re.compile(r"\s(?!(?:in|by|and|or|of|to|at|on|from|for|is|was|with|above|below)\b)[a-z]")
@@ -155,7 +157,7 @@ RULES = (
         _measure,
     ),
     rule(
-        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}}) (?P<unit>{UNIT})){UNIT_END}",
+        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}})\s?(?P<unit>{UNIT})){UNIT_END}",
         _power_of_ten,
     ),
     rule(
