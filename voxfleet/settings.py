@@ -11,6 +11,9 @@ whole fleet and each process reads the section of its own name:
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +28,12 @@ from worker.settings import WorkerSettings
 
 SECTIONS = frozenset({"serve", "gateway", "worker"})
 ENVIRONMENT_PREFIX = "VOXFLEET_"
+_OTHER_VARIABLES = {
+    f"{ENVIRONMENT_PREFIX}{name}"
+    for name in ("API_KEY", "COMMIT", "CONFIG", "EXTRAS", "PYTHON", "SECRETS_DIR", "TORCH_INDEX")
+}
+"""What is asked of the environment alone."""
+_OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_[0-9]+_(TCP|UDP)")
 
 
 class SettingsError(ValueError):
@@ -107,6 +116,23 @@ def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerS
 def problems_of(error: ValidationError) -> str:
     """All of them on one line."""
     return "; ".join(gateway_settings.each_problem(error))
+
+
+def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Names that begin as settings do and are none, with the one that may be meant.
+
+    Kubernetes and Docker set some for each service whose name begins so: these are not told.
+    """
+    known = _OTHER_VARIABLES | {
+        f"{model.model_config['env_prefix']}{name}".upper()
+        for model in (ServeSettings, GatewaySettings, WorkerSettings)
+        for name in model.model_fields
+    }
+    for name, value in sorted(environment.items()):
+        if not name.startswith(ENVIRONMENT_PREFIX) or name.upper() in known:
+            continue
+        if not _OF_A_SERVICE.search(name) and not value.startswith("tcp://"):
+            yield name, next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
 
 
 def config_path(given: Path | None) -> Path | None:

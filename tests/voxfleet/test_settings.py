@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from voxfleet.settings import ServeSettings, SettingsError, config_path, load_settings, read_config
+from voxfleet.cli import app
+from voxfleet.settings import (
+    ServeSettings,
+    SettingsError,
+    config_path,
+    load_settings,
+    read_config,
+    unknown_variables,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,3 +121,38 @@ def test_every_profile_names_only_settings_that_exist(
     load_worker(profile)
     load_gateway(profile)
     assert "unknown setting" not in caplog.text
+
+
+def test_variables_that_are_no_settings_are_named_with_the_one_that_is_meant() -> None:
+    environment = {
+        "VOXFLEET_MAX_QUEU": "3",
+        "VOXFLEET_NONSENSE": "",
+        "VOXFLEET_MAX_QUEUE": "3",
+        "VOXFLEET_max_jobs": "3",
+        "VOXFLEET_WORKER_SLOTS": "3",
+        "VOXFLEET_TEXT_MODEL": "m",
+        "VOXFLEET_SECRETS_DIR": "/run/secrets",
+        "VOXFLEET_API_KEY": "k",
+        "VOXFLEET_GATEWAY_SERVICE_HOST": "10.0.0.1",
+        "VOXFLEET_GATEWAY_PORT": "tcp://10.0.0.1:80",
+        "VOXFLEET_GATEWAY_PORT_80_TCP_ADDR": "10.0.0.1",
+        "HOME": "/root",
+    }
+    found = dict(unknown_variables(environment))
+    assert found == {"VOXFLEET_MAX_QUEU": "VOXFLEET_MAX_QUEUE", "VOXFLEET_NONSENSE": None}
+
+
+def test_a_command_tells_of_a_misspelt_variable_and_goes_on(tmp_path: Path) -> None:
+    missing = str(tmp_path / "fleet.yaml")
+    ended = CliRunner().invoke(app, ["fleet", "status", missing], env={"VOXFLEET_ADMIN_TOKN": "secret"})
+    told, error = ended.stderr.splitlines()
+    assert told == "warning: VOXFLEET_ADMIN_TOKN is no setting, and is ignored; VOXFLEET_ADMIN_TOKEN is one"
+    assert missing in error and "secret" not in ended.output
+
+
+def test_every_variable_that_documents_and_scripts_name_is_known() -> None:
+    files = [*ROOT.glob("docs/*.md"), *ROOT.glob("deploy/**/*.yaml"), *ROOT.glob("*.sh")]
+    files += [ROOT / name for name in ("README.md", "Dockerfile", "docker-compose.yml", ".env.example")]
+    named = {name for file in files for name in re.findall(r"VOXFLEET_[A-Z_]*[A-Z]", file.read_text())}
+    assert "VOXFLEET_COMMIT" in named
+    assert dict(unknown_variables(dict.fromkeys(named, ""))) == {}

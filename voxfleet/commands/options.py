@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -29,7 +30,16 @@ class Device(StrEnum):
 
 def complain(message: object) -> None:
     """A message for the user instead of a traceback."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print("error:", message, style="red", markup=False)
+    _tell("error:", message, "red")
+
+
+def warn(message: object) -> None:
+    """What the user should know, though the command goes on."""
+    _tell("warning:", message, "yellow")
+
+
+def _tell(kind: str, message: object, style: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(kind, message, style=style, markup=False)
 
 
 def fail(message: object, exit_code: int = 1) -> NoReturn:
@@ -39,9 +49,14 @@ def fail(message: object, exit_code: int = 1) -> NoReturn:
 
 
 def checked_config(given: Path | None) -> Path | None:
-    """The file given, or named by the environment, if any; one that holds no sections ends the command."""
-    from voxfleet.settings import SettingsError, config_path, read_config
+    """The file given, or named by the environment, if any; one that holds no sections ends the command.
 
+    Says which variables of the environment are no settings.
+    """
+    from voxfleet.settings import SettingsError, config_path, read_config, unknown_variables
+
+    for name, meant in unknown_variables(os.environ):
+        warn(f"{name} is no setting, and is ignored" + (f"; {meant} is one" if meant else ""))
     file = config_path(given)
     try:
         if file is not None:
