@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine.cpu.cpus import give_way_while_waiting
-from tests import fresh_reruns, tls_context
+from tests import fresh_reruns, left_behind, tls_context
 
 settings.register_profile(
     "suite",
@@ -84,15 +84,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: place[item.path])
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """A test that leaves a handler of Ctrl-C behind fails itself, not another one that comes after it."""
-    yield
-    left = signal.signal(signal.SIGINT, signal.default_int_handler)
-    if left is not signal.default_int_handler:
-        pytest.fail(f"it leaves SIGINT to {left}", pytrace=False)
-
-
+pytest_runtest_protocol = left_behind.pytest_runtest_protocol
+pytest_runtest_teardown = left_behind.pytest_runtest_teardown
 pytest_runtest_setup = fresh_reruns.pytest_runtest_setup
 tls_context.share()
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -51,6 +52,7 @@ class RayNodes:
         variables = {**self.variables, "RAY_TMPDIR": self.folder}
         self._before = {name: os.environ.get(name) for name in variables}
         os.environ.update(variables)
+        self._when_told_to_end = signal.getsignal(signal.SIGTERM)  # nodes of Ray take it for themselves
         self._cluster = Cluster(
             initialize_head=True,
             shutdown_at_exit=not self._any_thread,
@@ -69,6 +71,8 @@ class RayNodes:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+        if not self._any_thread:
+            signal.signal(signal.SIGTERM, self._when_told_to_end)
 
     @property
     def head(self) -> Any:

@@ -35,10 +35,11 @@ def first_generation() -> Checkpoint:
     return load_checkpoint(CHECKPOINTS / "tiny_v1", device="cpu")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _layers_once() -> Iterator[None]:
     """Engines of one checkpoint share the layers of their decoders, which remember nothing themselves:
-    TorchScript takes a third of a second for them, most of what an engine of these costs."""
+    TorchScript takes a third of a second for them, most of what an engine of these costs. Other folders have
+    the product as it is."""
     build, built = (
         StreamingDecoder._build_layers,
         WeakKeyDictionary[AudioVAE, tuple[Any, list[WindowState]]](),
