@@ -41,8 +41,10 @@ _TELEPHONE_DROP_DB = 40.0
 _LEAST_SPEECH_SHARE = 0.5
 _LONG_PAUSE_SECONDS = 1.5
 _PAUSE_SECONDS = 0.3
-_LEAST_RANGE_DB = 20.0
-"""Between the quiet and the loud twentieth of the frames: speech in a quiet room has 30 and more."""
+_LEAST_RANGE_DB = 24.0
+"""Between the quiet and the loud twentieth of the frames: speech in a quiet room has 30 and more, with hiss or a
+street 15 dB below it less than these.
+"""
 _QUIET_PERCENT = 25.0
 """Frames among which noise is heard by itself."""
 

@@ -133,6 +133,17 @@ def test_what_came_over_a_telephone_is_heard_whatever_rate_its_file_has(voice: P
     assert told == [False] * 4 + [True] * 3
 
 
+@pytest.mark.parametrize("voice", BUNDLED, ids=lambda path: path.stem)
+def test_noise_is_told_of_from_15_db_below_the_speech_on(voice: Path) -> None:
+    samples, rate = soundfile.read(voice)
+    noise = np.random.default_rng(1).standard_normal(len(samples)) * np.sqrt(np.mean(samples**2))
+    told = {
+        below: "noise" in codes(examine(recording(samples + noise * 10 ** (-below / 20), rate)))
+        for below in (10, 15, 25)
+    }
+    assert told == {10: True, 15: True, 25: False}
+
+
 def overdriven(samples: np.ndarray, share: float, sides: str = "both") -> np.ndarray:
     """With so many of the samples cut off, and turned down then."""
     most = np.quantile(np.abs(samples), 1 - share)
