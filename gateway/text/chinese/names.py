@@ -97,7 +97,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=《)(?P<say>\d{3,4})(?=》)", _digits),
     rule(r"满\d{1,5}(?P<say>-)(?=\d)", "减"),
     rule(
-        r"(?:[宽高]比|比例|比率|屏幕|画面|赔率)[为是：:]?\s?(?P<say>(\d{1,3})[:：](\d{1,3}))(?![\d:])",
+        r"(?:[宽高]比|比例|比率|屏幕|画面|赔率)[为是：:]?\s?(?P<say>(\d{1,3})[:：](\d{1,3}))(?![\d:]|\.\d)",
         lambda match: f"{cardinal(int(match[2]))}比{cardinal(int(match[3]))}",
     ),
     rule(
