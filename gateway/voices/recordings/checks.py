@@ -42,8 +42,8 @@ _LEAST_SPEECH_SHARE = 0.5
 _LONG_PAUSE_SECONDS = 1.5
 _PAUSE_SECONDS = 0.3
 _LEAST_RANGE_DB = 24.0
-"""Between the quiet and the loud twentieth of the frames: speech in a quiet room has 30 and more, with hiss or a
-street 15 dB below it less than these.
+"""Between the quiet and the loud twentieth of the frames: speech in a quiet room has 30 and more. With hiss
+or a street 15 dB below it there are less than these.
 """
 _QUIET_PERCENT = 25.0
 """Frames among which noise is heard by itself."""
