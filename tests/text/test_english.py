@@ -61,6 +61,7 @@ RATES = {
     "$2.50/ea.": "two dollars and fifty cents each",
 }
 MEASURES = {
+    "the 4x100m relay": "the four by one hundred meters relay",
     "2x faster, 1.5x the size, 2x + 5 = 9": "two times faster, one point five times the size, two x"
     " plus five equals nine",
     "158.4m votes, 2m people": "one hundred fifty-eight point four million votes, two million people",
@@ -82,6 +83,9 @@ MEASURES = {
     'He said "I am 12" and left.': 'He said "I am twelve" and left.',
 }
 DATES = {
+    "5m ago, 3d ago, 1y ago": "five minutes ago, three days ago, one year ago",
+    "2024-05, 2009-10, Q2-Q3": "May twenty twenty-four, two thousand nine to ten, Q two to Q three",
+    "on 4 May '24": "on the fourth of May twenty-four",
     "standup (10/24), ships 11/5, ends 12/31!": "standup (October twenty-fourth), ships November"
     " fifth, ends December thirty-first!",
     "(3/4) or (1/2)": "(three quarters) or (one half)",

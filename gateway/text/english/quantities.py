@@ -121,7 +121,7 @@ MANY = (
 """What there are millions of."""
 _FEET = "'’"
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
-_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/))"
+_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=\d[x×]))"
 RULES = (
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?(?=[NSEW]\b)",

@@ -38,6 +38,12 @@ def _clock(match: re.Match[str]) -> str:
     return f"{hours} {pair(minute) if minute else 'hundred'} hours"
 
 
+def _ago(match: re.Match[str]) -> str:
+    return (
+        f"{cardinal(int(match['amount']))} {_PERIODS[match['unit']]}{'' if match['amount'] == '1' else 's'}"
+    )
+
+
 def _lap(match: re.Match[str]) -> str:
     seconds = pair(int(match[2])) if int(match[2]) else "zero"
     return f"{cardinal(int(match[1]))} {seconds} point {digits(match[3])}"
@@ -74,6 +80,7 @@ _SHORT_ZONES = {name: " ".join(name) for name in ("ET", "CT", "MT", "PT")}
 """Which mean other things as well, and follow a time alone."""
 _ZONE = "|".join((*_ZONES, *_SHORT_ZONES))
 _HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
+_PERIODS = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
     rule(
@@ -84,6 +91,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w:.])\d?\d:\d\d(?::\d\d)?(?P<say>(?P<sign>\+)(?P<hours>[01]\d):?(?P<minutes>[0-5]\d))(?![\d:])",
         _offset,
     ),
+    rule(r"(?<![\w.,$€£])(?P<say>(?P<amount>\d{1,3})(?P<unit>mo|[mhdwy])) ago\b", _ago),
     rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
     rule(
         r"\b(?:GMT|UTC)\s?[+−-]\s?(?P<say>0?(?P<h>\d{1,2}):00)(?!\d)", lambda match: cardinal(int(match["h"]))

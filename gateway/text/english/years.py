@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.english.calendar import MONTHS
 from gateway.text.english.numbers import cardinal, pair, plural, year
 from gateway.text.rules import Rule, rule
 
@@ -38,6 +39,8 @@ def _to_decade(match: re.Match[str]) -> str:
 
 def _short_range(match: re.Match[str]) -> str:
     first, last = int(match[1]), int(match[2])
+    if "-" in match[0] and 0 < last <= len(MONTHS) and last < first % 100 and first >= _LATELY:
+        return f"{MONTHS[last - 1]} {year(first)}"
     return f"{year(first)} to {pair(last) if last else year((first // 100 + 1) * 100)}"
 
 
@@ -64,6 +67,8 @@ _OF_DECADE = (
     "nostalgia|party|themed?"
 )
 _BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
+_LATELY = 2000
+"""Since then "2024-05" is a month."""
 _CENTURIES = r"(?:1\d|20)\d\d"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<century>1[1-9]|20)(?P<tens>\d0)['’]?s\b", _decade),
@@ -74,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:(?<=\s)|(?<=\()|(?<=\b[QH]\d)|^)(?P<say>['’]\d\d)(?![\w'’]|[.,]\d|\s?[\"”])", _of_century),
     rule(rf"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)s(?P<century>))(?=\s(?:{_OF_DECADE})\b)", _decade),
     rule(r"\b(?:[Tt]he|[Ee]arly|[Mm]id|[Ll]ate)[ -](?P<say>['’]?00s)\b", "two thousands"),
+    rule(r"(?<=\b[QH]\d)\s?[-–]\s?(?=[QH]\d\b)", " to "),
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
     rule(
