@@ -31,24 +31,26 @@ class Desks:
         self._totals: dict[str, ModelSeen] = {}
 
     async def exchange(self, report: FleetReport) -> Seen:
-        """Report to all, and hear what there is. What was said goes to one of them, since their log is one.
+        """Report to all, and hear what there is. What was said goes to one of them, since their log is one,
+        and to one that has just answered: one that is late may have taken it all the same.
 
         Raises DeskError when none answers.
         """
         silent = report.model_copy(update={"said": []})
         answers: list[Seen | None] = []
         problem: DeskError | None = None
-        told = report
         for desk in self._desks:
             try:
-                answers.append(await desk.exchange(told))
-                told = silent
+                answers.append(await desk.exchange(silent))
             except DeskError as error:
                 answers.append(None)
                 problem = error
         heard = [answer for answer in answers if answer is not None]
         if not heard and problem is not None:
             raise problem
+        if report.said:
+            one = next(place for place, answer in enumerate(answers) if answer is not None)
+            await self._desks[one].exchange(report)
         self._add_up(answers)
         return Seen(
             boot=_BOOT,

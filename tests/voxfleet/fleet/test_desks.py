@@ -26,7 +26,7 @@ class Gateway:
     def __init__(self, boot: str, **seen: Any) -> None:
         orders = {"workers": {}, "down": False, **seen.pop("orders", {})}
         self.seen = {"boot": boot, "orders": orders, "models": {}, "workers": [], **seen}
-        self.down = False
+        self.down = self.late = False
         self.said: list[dict[str, Any]] = []
         self.drained: list[str] = []
 
@@ -42,6 +42,8 @@ class Gateway:
             return httpx.Response(200, json={})
         if request.method == "PUT":
             self.said += json.loads(request.content)["said"]
+        if self.late:
+            raise httpx.ReadTimeout("it is busy")
         return httpx.Response(200, json=self.seen)
 
 
@@ -80,6 +82,14 @@ async def test_a_gateway_that_dies_and_comes_back_adds_what_is_new() -> None:
     one.down, one.seen["boot"], one.seen["models"] = False, "a again", alpha(requests=4)
     last = await desks.exchange(REPORT)
     assert (last.models["alpha"].requests, last.boot) == (5, first.boot)
+
+
+async def test_what_was_decided_is_told_once_though_a_gateway_answers_late() -> None:
+    """It is in the log that they share."""
+    late, other = Gateway("a"), Gateway("b")
+    late.late = True
+    await Desks([late.desk(), other.desk()]).exchange(REPORT)
+    assert (len(late.said), len(other.said)) == (0, 1)
 
 
 async def test_what_was_decided_is_told_to_one_gateway_that_answers() -> None:
