@@ -18,6 +18,8 @@ import pytest
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 _found: dict[Path, dict[str, object]] = {}
 """By the file whose tests run."""
+_threads: dict[Path, int] = {}
+"""Of PyTorch, as the file found them."""
 
 
 def _state() -> dict[str, object]:
@@ -40,17 +42,21 @@ def _changed(found: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Each test leaves the number of PyTorch's threads that it found: an engine that a test steps itself sets
-    it, and others would take it for the computer's."""
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Each file leaves the number of PyTorch's threads that it found: an engine that a test steps itself sets
+    it, and others would take it for the computer's. The engines of a file have theirs from test to test."""
+    torch = sys.modules.get("torch")
     if item.path not in _found:
         _found.clear()
+        _threads.clear()
         _found[item.path] = _state()
-    torch = sys.modules.get("torch")
-    threads = torch.get_num_threads() if torch else None
+        if torch:
+            _threads[item.path] = torch.get_num_threads()
     result = yield
-    if torch and torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
+    if nextitem is None or nextitem.path != item.path:
+        threads = _threads.get(item.path)
+        if threads and torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
     return result
 
 
