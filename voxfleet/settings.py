@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -132,7 +132,19 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str
         if not name.startswith(ENVIRONMENT_PREFIX) or name.upper() in known:
             continue
         if not _OF_A_SERVICE.search(name) and not value.startswith("tcp://"):
-            yield name, next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
+            yield name, _meant(name, known)
+
+
+def unknown_keys(file: Path) -> Iterator[tuple[str, str | None]]:
+    """The same of a file's section `gateway`, whose keys may be of a newer version. Raises SettingsError."""
+    known = GatewaySettings.model_fields.keys()
+    for key in sorted(read_config(file).get("gateway", {}).keys() - known):
+        meant = _meant(key, known)
+        yield f"gateway.{key}", meant and f"gateway.{meant}"
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
 
 
 def config_path(given: Path | None) -> Path | None:

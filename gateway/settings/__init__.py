@@ -25,7 +25,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import structlog
 import yaml
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
@@ -43,8 +42,6 @@ from gateway.settings.training import TrainingSettings
 from gateway.settings.workers import FleetSettings
 from sockets.secret_files import secret_files
 from telemetry.settings import TelemetrySettings
-
-logger = structlog.get_logger(__name__)
 
 
 class GatewaySettings(
@@ -100,6 +97,4 @@ def _read_section(path: Path) -> dict[str, Any]:
     section = document.get("gateway") or {} if isinstance(document, dict) else None
     if not isinstance(section, dict):
         raise ValueError(f"{path}: expected a mapping with a section 'gateway:'")
-    for key in section.keys() - GatewaySettings.model_fields.keys():
-        logger.warning("unknown setting is ignored", file=str(path), setting=f"gateway.{key}")
     return {key: value for key, value in section.items() if key in GatewaySettings.model_fields}

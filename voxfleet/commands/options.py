@@ -51,16 +51,14 @@ def fail(message: object, exit_code: int = 1) -> NoReturn:
 def checked_config(given: Path | None) -> Path | None:
     """The file given, or named by the environment, if any; one that holds no sections ends the command.
 
-    Says which variables of the environment are no settings.
+    Says which variables of the environment, and which keys of a gateway, are no settings.
     """
-    from voxfleet.settings import SettingsError, config_path, read_config, unknown_variables
+    from voxfleet.settings import SettingsError, config_path, unknown_keys, unknown_variables
 
-    for name, meant in unknown_variables(os.environ):
-        warn(f"{name} is no setting, and is ignored" + (f"; {meant} is one" if meant else ""))
     file = config_path(given)
     try:
-        if file is not None:
-            read_config(file)
+        for name, meant in [*unknown_variables(os.environ), *(unknown_keys(file) if file else ())]:
+            warn(f"{name} is no setting, and is ignored" + (f"; {meant} is one" if meant else ""))
     except SettingsError as error:
         fail(error, 2)
     return file
