@@ -55,6 +55,8 @@ class FleetSettings(BaseModel):
     @field_validator("worker_urls", mode="after")
     @classmethod
     def _http_urls(cls, urls: list[str]) -> list[str]:
+        if number := next((url for url in urls if url.lstrip("-").isdigit()), None):
+            raise ValueError(f"expected addresses of workers, not their number, got {number}")
         cleaned = [check_base_url(url if "//" in url else f"http://{url}") for url in urls]
         if len(set(cleaned)) != len(cleaned):
             raise ValueError("a worker is named twice")

@@ -68,6 +68,8 @@ def test_an_unknown_key_is_ignored(tmp_path: Path) -> None:
         {"worker_urls": "http://a:1/path"},
         {"worker_urls": "http://a:99999"},
         {"worker_urls": "http://a:x"},
+        {"worker_urls": "2"},
+        {"worker_urls": "-1"},
         {"worker_urls": "http://a:1,http://a:1/"},
         {"log_level": "loud"},
         {"session_max_storage_gb": 1e300},
