@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import count
 
 from gateway.slots.line.tickets import Line, Share, Ticket
 from gateway.slots.requirement import Requirement
@@ -32,36 +33,38 @@ class Lane:
         self.tickets: Line = OrderedDict()
         """By arrival."""
         self.lines: dict[Share, Line] = {}
-        self._heap: list[tuple[float, int, Share]] = []
+        self._heap: list[tuple[float, int, int, Share]] = []
+        self._entries = count()
+        """A tenant that was forgotten meanwhile may come back with the key of its emptied line."""
 
     def add(self, ticket: Ticket, share: Share) -> None:
         """Append to the tenant's line. An emptied one is kept until its heap entry comes up, or many are."""
         line = self.lines.get(share)
         if line is None:
             line = self.lines[share] = OrderedDict()
-            heapq.heappush(self._heap, (share.turn, ticket.sequence, share))
+            heapq.heappush(self._heap, self._entry(ticket, share))
         line[ticket.id] = self.tickets[ticket.id] = ticket
 
     def add_first(self, ticket: Ticket, share: Share) -> None:
         """Put before the others of the tenant, which takes O(tenants): the only key that may fall."""
         self.add(ticket, share)
         self.lines[share].move_to_end(ticket.id, last=False)
-        self._heap = [entry for entry in self._heap if entry[2] is not share]
-        self._heap.append((share.turn, ticket.sequence, share))
+        self._heap = [entry for entry in self._heap if entry[-1] is not share]
+        self._heap.append(self._entry(ticket, share))
         heapq.heapify(self._heap)
 
     def remove(self, ticket: Ticket, share: Share) -> None:
         """Take out, from anywhere."""
         del self.tickets[ticket.id], self.lines[share][ticket.id]
         if len(self._heap) > 2 * len(self.tickets) + _SPARE_LINES:
-            self._heap = [entry for entry in self._heap if self.lines[entry[2]]]
+            self._heap = [entry for entry in self._heap if self.lines[entry[-1]]]
             heapq.heapify(self._heap)
-            self.lines = {entry[2]: self.lines[entry[2]] for entry in self._heap}
+            self.lines = {share: self.lines[share] for *_, share in self._heap}
 
     def head(self) -> tuple[float, Ticket] | None:
         """The ticket that goes next, and the turn of its tenant."""
         while self._heap:
-            turn, sequence, share = self._heap[0]
+            turn, sequence, _, share = self._heap[0]
             line = self.lines[share]
             if not line:
                 heapq.heappop(self._heap)
@@ -70,8 +73,11 @@ class Lane:
             ticket = next(iter(line.values()))
             if (turn, sequence) == (share.turn, ticket.sequence):
                 return turn, ticket
-            heapq.heapreplace(self._heap, (share.turn, ticket.sequence, share))
+            heapq.heapreplace(self._heap, self._entry(ticket, share))
         return None
+
+    def _entry(self, ticket: Ticket, share: Share) -> tuple[float, int, int, Share]:
+        return share.turn, ticket.sequence, next(self._entries), share
 
 
 class FairLine:

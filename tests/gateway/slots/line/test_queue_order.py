@@ -263,6 +263,17 @@ async def test_who_steps_aside_is_passed_over_and_keeps_its_place(one_slot: Coun
     assert not stepped.waiting, "it is long over"
 
 
+async def test_who_comes_back_at_once_is_where_it_was(one_slot: Counterpart) -> None:
+    """Nothing was known of its tenant meanwhile, and nobody was served."""
+    for name in ["a1", "b1", "c1"]:
+        one_slot.admit(name)
+    pool = one_slot.fleet.pool
+    for name in ["b1", "a1"]:
+        pool.step_aside(one_slot.tickets[name])
+        pool.step_back(one_slot.tickets[name])
+    assert one_slot.serve(3) == "a1 b1 c1"
+
+
 async def test_nobody_saves_up_turns_by_stepping_aside(one_slot: Counterpart) -> None:
     for name in ["a1", *(f"b{n}" for n in range(6))]:
         one_slot.admit(name)
