@@ -177,7 +177,8 @@ def test_a_gateway_that_is_away_is_told_of_once(browser: Browser, fleet: Server)
         with gateway([worker_url]) as edge:
             page.goto(f"{edge.url}{ADMIN_PAGE}")
             expect(page.locator(".lamp")).to_have_text("Live")
-        expect(alerts).to_have_text(re.compile("The gateway does not answer."))
+            expect(page.locator("#voices")).to_be_visible()  # what shows it is loaded
+        expect(alerts).to_have_text([re.compile("The gateway does not answer.")])
         expect(page.locator(".lamp")).to_have_text("No connection")
         with gateway([worker_url], port=httpx.URL(edge.url).port):
             expect(page.locator(".lamp")).to_have_text("Live")
