@@ -36,6 +36,7 @@ GATEWAY_ROOMS = (
     *(
         "log",
         "errors",
+        "bodies",
         "slots",
         "settings",
         "files",

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
-from gateway.errors import ApiError, few_fields
+from gateway.bodies import Body
+from gateway.errors import ApiError
 from gateway.jobs.request import JobRequest, Line
 from gateway.requests import MAX_SEED, Language, Pronunciations
 from gateway.settings import GatewaySettings
@@ -25,10 +26,8 @@ VoiceName = Annotated[Line, Field(min_length=1, max_length=128)]
 Id = Annotated[Line, Field(min_length=1, max_length=40)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
+class _Body(Body):
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class NewBlock(_Body):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gateway.audio.formats import AudioFormat
-from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError, few_fields
+from gateway.bodies import Body
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError
 from gateway.jobs.chapters import MOST_CHAPTERS, MOST_TITLE_CHARACTERS, Chapter, find_chapters
 from gateway.requests import SaidRequest, Text, TtsRequest, check_limits
 from gateway.settings import GatewaySettings
@@ -22,12 +23,8 @@ def _check_storable(text: str) -> str:
 Line = Annotated[Text, AfterValidator(_check_storable)]
 
 
-class ChapterStart(BaseModel):
+class ChapterStart(Body):
     """A chapter as a client names it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     title: Annotated[Line, Field(min_length=1, max_length=MOST_TITLE_CHARACTERS)]
     start: Annotated[int, Field(ge=0)]

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gateway.errors import ApiError, few_fields, from_validation
+from gateway.bodies import Body
+from gateway.errors import ApiError, from_validation
 from gateway.requests import SpeechOptions, Text, TtsRequest, fields_of
 from gateway.timing.words import Granularity
 
 _MAX_SAMPLES = 1 << 40
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    _few_fields = model_validator(mode="before")(few_fields)
+class _Message(Body):
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
 class Start(SpeechOptions):

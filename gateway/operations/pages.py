@@ -5,31 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, model_validator
-
-from gateway.errors import ApiError, few_fields
+from gateway.bodies import Body
+from gateway.errors import ApiError
 
 PageId = Literal["studio", "live", "chat", "books", "sessions", "voices"]
 PAGE_IDS: tuple[PageId, ...] = get_args(PageId)
 
 
-class PageState(BaseModel):
+class PageState(Body):
     """One page and whether it is on."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     id: PageId
     enabled: bool
 
 
-class PageStates(BaseModel):
+class PageStates(Body):
     """`PUT /api/pages`: the pages to change."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     pages: list[PageState]
 

@@ -6,7 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gateway.errors import ApiError, FieldError, few_fields
+from gateway.bodies import Body
+from gateway.errors import ApiError, FieldError
 from gateway.requests import Language
 from gateway.voices.fields import FileName, Person, Statement, Transcript, VoiceName, told, validated
 from gateway.voices.recordings.checks import Check, Checked
@@ -22,12 +23,8 @@ _OF_A_VOICE_ALONE = {"short", "long", "pauses", "long_pause", "trimmed"}
 """Remarks that hold for the one recording of a voice, not for one of many."""
 
 
-class TrainingRequest(BaseModel):
+class TrainingRequest(Body):
     """The body of `POST /api/trainings`."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     name: VoiceName
     """Of the voice to be."""

@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.errors import ApiError, FieldError, few_fields, from_validation
+from gateway.bodies import Body
+from gateway.errors import ApiError, FieldError, from_validation
 from gateway.requests import Instructions, Language, Name, TtsRequest
 from gateway.text.printable import is_blank, is_printable, mixes_scripts
 
@@ -65,12 +66,10 @@ Switch = Annotated[bool, BeforeValidator(lambda said: {"true": True, "false": Fa
 Statement = Annotated[str, Field(max_length=4000), AfterValidator(_words)]
 
 
-class VoiceParameters(BaseModel):
+class VoiceParameters(Body):
     """Values of `TtsRequest` that hold where a request says nothing."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    _few_fields = model_validator(mode="before")(few_fields)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     model: Name | None = None
     seed: int | None = None
@@ -89,14 +88,10 @@ class VoiceParameters(BaseModel):
         return self
 
 
-class NamedChange(BaseModel):
+class NamedChange(Body):
     """What a PATCH may say of a row that somebody made; a field that is left out stays. `consent_by: null`
     withdraws the consent.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     name: VoiceName = ""
     description: Description = ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from gateway.api.permissions import MUTATION
@@ -16,8 +16,9 @@ from gateway.api.sessions.access import KeyQuery, damage_told, folder_of, look_a
 from gateway.api.transfer.file_response import RangedFileResponse, disposition
 from gateway.api.transfer.word_files import check_form, words_response
 from gateway.audio.note import note_headers
+from gateway.bodies import Body
 from gateway.database import Session
-from gateway.errors import ApiError, few_fields
+from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.archive import Part, stream_zip, with_folders
 from gateway.sessions.file_names import stem_of
@@ -30,12 +31,8 @@ router = APIRouter(prefix="/api/sessions")
 MAX_SESSIONS = 100
 
 
-class SessionIds(BaseModel):
+class SessionIds(Body):
     """Which sessions."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_SESSIONS)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from gateway.api.permissions import MUTATION, check_admin, require_admin
 from gateway.api.sessions.access import (
@@ -21,7 +21,7 @@ from gateway.api.sessions.access import (
     tenant_of,
     unknown_session,
 )
-from gateway.errors import few_fields
+from gateway.bodies import Body
 from gateway.service import GatewayDep
 from gateway.sessions.listing import describe, page, parse_cursor
 from gateway.sessions.storage import files
@@ -39,12 +39,8 @@ def _check_characters(text: str) -> str:
     return text
 
 
-class SessionChange(BaseModel):
+class SessionChange(Body):
     """`PATCH`: what is left out stays, null empties."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     title: Annotated[str, Field(max_length=160), AfterValidator(_check_characters)] | None = None
     comment: Annotated[str, Field(max_length=2000), AfterValidator(_check_characters)] | None = None

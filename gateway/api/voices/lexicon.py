@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator
 
 from gateway.api.permissions import (
     MUTATION,
@@ -20,7 +20,8 @@ from gateway.api.permissions import (
     tenant_of_admin,
     who_administers,
 )
-from gateway.errors import ApiError, few_fields
+from gateway.bodies import Body
+from gateway.errors import ApiError
 from gateway.lexicons import SERVICE
 from gateway.service import Gateway, GatewayDep
 from gateway.text.lexicon import check_entries, check_spoken, check_word
@@ -43,23 +44,15 @@ def _first_wrong(entries: Any) -> Any:
     return entries
 
 
-class Entries(BaseModel):
+class Entries(Body):
     """A whole lexicon."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     entries: Annotated[dict[str, str], BeforeValidator(_first_wrong)]
     """Words, and what is said for them."""
 
 
-class Said(BaseModel):
+class Said(Body):
     """One entry."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    _few_fields = model_validator(mode="before")(few_fields)
 
     spoken: str
 
