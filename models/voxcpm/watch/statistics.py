@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class RunningSurprise:
 
     def __init__(self, statistics: SpeechStatistics, pauses: int = 0) -> None:
         self._statistics, self._pauses = statistics, pauses
-        self._errors: list[float] = []
+        self._errors = _Errors([], 0.0, 0)
         self._power = 0.0
         self._patches = 0
         """Taken into account."""
@@ -118,20 +119,44 @@ class RunningSurprise:
         """
         while len(latents) - self._patches >= look:
             errors, power = self._looked_at(latents[max(self._patches - 1, 0) : self._patches + look])
-            self._errors += errors
+            self._errors = self._errors.plus(errors, self._pauses)
             self._power += power
             self._patches += look
         rest = latents[max(self._patches - 1, 0) :]
         errors, power = self._looked_at(rest) if len(latents) > self._patches else ([], 0.0)
-        steps = sorted(self._errors + errors)
-        counted = steps[: len(steps) - min(self._pauses, len(steps) // STEPS_A_PAUSE)]
-        return _share(sum(counted) / len(counted), (self._power + power) / len(latents))
+        seen = self._errors.plus(errors, self._pauses)
+        error = seen.mean_without(min(self._pauses, seen.steps // STEPS_A_PAUSE))
+        return _share(error, (self._power + power) / len(latents))
 
     def _looked_at(self, latents: Sequence[np.ndarray]) -> tuple[list[float], float]:
         """Errors and power of some patches, the one before them included unless they are the first."""
         group = np.stack(latents)
         new = group[1:] if self._patches else group
         return self._statistics.errors(group).tolist(), float(np.vdot(new, new)) / new[0].size
+
+
+class _Errors(NamedTuple):
+    """Of all steps so far: the largest ones, and the others as a sum."""
+
+    largest: list[float]
+    """A heap, the smallest first."""
+    others: float
+    steps: int
+
+    def plus(self, errors: Sequence[float], most: int) -> _Errors:
+        """With those of more steps; `most` of all are kept."""
+        largest, others = self.largest.copy(), self.others
+        for error in errors:
+            if len(largest) < most:
+                heapq.heappush(largest, error)
+            else:
+                others += heapq.heappushpop(largest, error)
+        return _Errors(largest, others, self.steps + len(errors))
+
+    def mean_without(self, count: int) -> float:
+        """Of all but so many of the largest, all of which are kept."""
+        kept = len(self.largest) - count
+        return (self.others + sum(heapq.nsmallest(kept, self.largest))) / (self.steps - count)
 
 
 def _share(error: float, power: float) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from models.voxcpm.watch.statistics import RunningSurprise, SpeechStatistics
+from models.voxcpm.watch.statistics import STEPS_A_PAUSE, RunningSurprise, SpeechStatistics
 from models.voxcpm.watch.watch import LOOK_PATCHES, SpeechWatch
 from tests.models.watch.clips import DIM, PATCH_SECONDS, TOKENS, good_speech
 
@@ -205,6 +208,37 @@ def test_the_surprise_of_a_growing_speech_is_that_of_the_whole(statistics: Speec
         for seen in range(2, patches + 1, 3):
             running.of(list(speech[:seen]), LOOK_PATCHES)
         assert running.of(list(speech), LOOK_PATCHES) == pytest.approx(whole, rel=1e-4)
+
+
+def by_all_errors(statistics: SpeechStatistics, speech: np.ndarray, pauses: int) -> float:
+    """What is said of a speech by its definition: the most surprising steps left out of all of them."""
+    steps = np.sort(statistics.errors(speech))
+    return float(
+        steps[: len(steps) - min(pauses, len(steps) // STEPS_A_PAUSE)].mean() / np.square(speech).mean()
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 99), st.integers(2, 80), st.integers(0, 20), st.lists(st.integers(1, 15), max_size=20))
+def test_what_pauses_leave_out_is_the_same_however_a_speech_grows(
+    statistics: SpeechStatistics, seed: int, patches: int, pauses: int, growth: list[int]
+) -> None:
+    speech = jumping(good_speech(seed, patches), strength=seed / 50)
+    grown, once = RunningSurprise(statistics, pauses), RunningSurprise(statistics, pauses)
+    for seen in itertools.accumulate(growth, initial=2):
+        grown.of(list(speech[: min(seen, patches)]), LOOK_PATCHES)
+    told = once.of(list(speech), LOOK_PATCHES)
+    assert grown.of(list(speech), LOOK_PATCHES) == told
+    assert told == pytest.approx(by_all_errors(statistics, speech, pauses), rel=1e-4)
+
+
+def test_a_look_at_a_long_speech_keeps_no_list_of_its_steps(statistics: SpeechStatistics) -> None:
+    speech = list(good_speech(1, 600))
+    running = RunningSurprise(statistics, 3)
+    running.of(speech, LOOK_PATCHES)
+    kept, others, steps = running._errors
+    assert (len(kept), steps) == (3, 599)
+    assert others > 0.0
 
 
 def test_silence_without_a_sound_surprises_nobody(statistics: SpeechStatistics) -> None:
