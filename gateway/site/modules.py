@@ -114,7 +114,9 @@ def link(root: Path, entry: str, file: str) -> dict[str, str]:
                 home[path].exports.add(modules[path].place)
 
     def importing(path: str) -> str:
-        return f'import("./{home[path].file}").then((script) => script.{modules[path].place})'
+        file, place = home[path].file, modules[path].place
+        anew = f"import(`./{file}#${{Date.now()}}`)"  # of an address that failed once browsers keep the failure
+        return f'import("./{file}").catch(() => {anew}).then((script) => script.{place})'
 
     return {script.file: _text(script, importing) for script in scripts}
 

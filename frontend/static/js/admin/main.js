@@ -22,6 +22,7 @@ class Admin {
   #mode = h("span", {});
   #lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#mode);
   #sections = null;
+  #adding = false;
   /** Whether the gateway answers: nothing more is asked of one that is away. */
   #answers = false;
   #running = 0;
@@ -31,23 +32,31 @@ class Admin {
     mountNav(byId("nav")).append(this.#lamp);
     rememberFolds(document.querySelectorAll("[data-fold]"));
     this.#listen();
-    this.#addSections().catch((error) => showProblem(byId("problem"), error, { again: () => location.reload() }));
+    this.#addSections();
     await this.#feed.run();
   }
 
+  /** Where their script cannot be had, they are added once the gateway is back. */
   async #addSections() {
-    await painted();
-    const { Sections } = await import("./sections/sections.js");
-    this.#sections = new Sections({
-      access: this.#access,
-      answers: () => this.#answers,
-      say: (text) => setText(byId("status"), text),
-    });
-    this.#loadSections();
+    if (this.#adding) return;
+    this.#adding = true;
+    try {
+      await painted();
+      const { Sections } = await import("./sections/sections.js");
+      const say = (text) => setText(byId("status"), text);
+      this.#sections = new Sections({ access: this.#access, answers: () => this.#answers, say });
+      this.#loadSections();
+    } catch ({ message }) {
+      if (this.#answers) showProblem(byId("problem"), { code: "page_part", message });
+    } finally {
+      this.#adding = false;
+    }
   }
 
   #loadSections() {
-    if (this.#answers) this.#sections?.load();
+    if (!this.#answers) return;
+    if (this.#sections) this.#sections.load();
+    else this.#addSections();
   }
 
   #listen() {

@@ -183,3 +183,20 @@ def test_a_gateway_that_is_away_is_told_of_once(browser: Browser, fleet: Server)
         with gateway([worker_url], port=httpx.URL(edge.url).port):
             expect(page.locator(".lamp")).to_have_text("Live")
             expect(alerts).to_have_count(0)
+
+
+def test_sections_that_could_not_be_had_are_there_once_the_gateway_is_back(
+    browser: Browser, fleet: Server
+) -> None:
+    worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
+    with watched_page(browser) as watched:  # the browser complains of refused connections
+        page, alerts = watched.page, watched.page.locator("[role=alert]:visible")
+        page.route("**/admin-1.js", lambda route: route.abort())
+        with gateway([worker_url]) as edge:
+            page.goto(f"{edge.url}{ADMIN_PAGE}")
+            expect(alerts).to_have_text([re.compile("A part of the page could not be loaded.")])
+        expect(alerts).to_have_text([re.compile("The gateway does not answer.")])
+        page.unroute("**/admin-1.js")
+        with gateway([worker_url], port=httpx.URL(edge.url).port):
+            expect(page.locator("#voices")).to_be_visible()
+            expect(alerts).to_have_count(0)

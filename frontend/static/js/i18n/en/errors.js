@@ -41,6 +41,7 @@ export default {
   "field.other": "A value ({name})",
 
   "error.no_answer": "The gateway does not answer.",
+  "error.page_part": "A part of the page could not be loaded.",
   "error.file_unreadable": "The file cannot be read. It may have been moved or changed: choose it again.",
   "error.connection_lost": "The connection to the gateway was lost.",
   "error.closed": "The gateway closed the connection.",

@@ -38,6 +38,7 @@ export default {
   "field.other": "某个值（{name}）",
 
   "error.no_answer": "网关没有响应。",
+  "error.page_part": "页面的一部分未能加载。",
   "error.file_unreadable": "无法读取此文件。它可能已被移动或更改，请重新选择。",
   "error.connection_lost": "与网关的连接已中断。",
   "error.closed": "网关关闭了连接。",

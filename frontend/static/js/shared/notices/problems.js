@@ -21,7 +21,7 @@ const ACTIONS = {
   sessions: ["disk_full", "too_many_jobs", "unknown_session", "no_audio", "unknown_job"],
   books: ["unknown_book"],
   conversation: ["context_length_exceeded"],
-  reload: ["unknown_field", "invalid_body", "invalid_json", "invalid_message", "page_disabled", "not_found", "cross_site", "foreign_answer"],
+  reload: ["unknown_field", "invalid_body", "invalid_json", "invalid_message", "page_disabled", "not_found", "cross_site", "foreign_answer", "page_part"],
 };
 const ACTION_OF = Object.fromEntries(Object.entries(ACTIONS).flatMap(([action, codes]) => codes.map((code) => [code, action])));
 
