@@ -115,7 +115,7 @@ def link(root: Path, entry: str, file: str) -> dict[str, str]:
 
     def importing(path: str) -> str:
         file, place = home[path].file, modules[path].place
-        anew = f"import(`./{file}#${{Date.now()}}`)"  # of an address that failed once browsers keep the failure
+        anew = f"import(`./{file}#${{Date.now()}}`)"  # browsers keep the failure of an address
         return f'import("./{file}").catch(() => {anew}).then((script) => script.{place})'
 
     return {script.file: _text(script, importing) for script in scripts}
