@@ -21,6 +21,7 @@ from gateway.database.tables import NamedRow, folded_name, now
 from gateway.database.transactions import answered, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
+from gateway.text.lookalikes import in_latin
 from gateway.text.printable import seen
 
 Row = TypeVar("Row", bound=NamedRow)
@@ -168,7 +169,7 @@ class NamedRows(Generic[Row]):
 
     async def _check_name(self, rows: AsyncSession, row: Row) -> None:
         """Who names one means one: no two of one owner have names that look the same, no two that everybody
-        sees have names that look so in any case, and none has one that may be the id of another.
+        sees have names that look so in any case or script, and none has one that may be the id of another.
         """
         if self._sort.is_id(row.name):
             raise ApiError(422, "invalid_value", "name: has the form of an id", param="name")
@@ -179,7 +180,7 @@ class NamedRows(Generic[Row]):
         names = await rows.execute(select(table.name, seen_by_all).where(table.id != row.id, others))
         for name, is_seen_by_all in names:
             both_are = is_seen_by_all and row.consent_at is not None
-            if _alike(name, both_are) == _alike(row.name, both_are):
+            if _alike(name, row.name, in_any_case=both_are):
                 raise self._sort.name_taken(row.name)
 
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
@@ -187,6 +188,10 @@ class NamedRows(Generic[Row]):
         return answered(self._database, f"custom {noun}s", f"{noun}s_unavailable", erasing=erasing)
 
 
-def _alike(name: str, in_any_case: bool) -> str:
-    """One for all names that are not told apart."""
-    return folded_name(seen(name)) if in_any_case else seen(name)
+def _alike(one: str, other: str, *, in_any_case: bool) -> bool:
+    """Whether nobody tells the two names apart; in any case, also by which script they are in."""
+    one, other = seen(one), seen(other)
+    if not in_any_case:
+        return one == other
+    pairs = ((one, other), (in_latin(one), in_latin(other)))
+    return any(folded_name(name) == folded_name(another) for name, another in pairs)

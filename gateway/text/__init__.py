@@ -14,6 +14,7 @@ steps.py       work that is done a bit at a time
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
 printable.py   which characters a line of words may hold
+lookalikes.py  which letters of other scripts look like Latin ones
 addresses.py   URLs, e-mail addresses, file names
 english/       rules for English
 chinese/       rules for Chinese, before the grammars of wetext

@@ -13,7 +13,11 @@ _UNSEEN = re.compile(
 """What Unicode calls default ignorable, of what is printable: joiners, fillers, selectors of forms."""
 _BLANK_BRAILLE = "\u2800"
 """A space that is none by its category."""
-_ALIKE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
+_ALIKE_SCRIPTS = (
+    *("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "GEORGIAN", "CANADIAN"),
+    *("CARIAN", "DESERET", "ELBASAN", "LYCIAN", "MIAO", "OLD", "OSAGE", "RUNIC", "TIFINAGH", "WARANG"),
+)
+"""As the names of their letters begin: alphabets with several letters that look like Latin ones."""
 _WORD_CATEGORIES = ("L", "M", "N")
 
 
@@ -41,7 +45,7 @@ def seen(text: str) -> str:
 
 
 def mixes_scripts(text: str) -> bool:
-    """Whether one word has letters of Latin and Greek or Cyrillic, of which many look alike (UTS 39)."""
+    """Whether one word has letters of two alphabets of which many look alike (UTS 39)."""
     scripts: set[str] = set()
     for character in unicodedata.normalize("NFC", _UNSEEN.sub("", text)):
         if unicodedata.category(character)[0] not in _WORD_CATEGORIES:

@@ -37,7 +37,7 @@ def _one_line(text: str) -> str:
 def _of_one_script(name: str) -> str:
     """Raises ValueError for a name that could pass for another one."""
     if mixes_scripts(name):
-        raise ValueError("mixes Latin, Greek or Cyrillic letters, which look alike, in one word")
+        raise ValueError("mixes in one word letters of alphabets that look alike, as Latin and Cyrillic do")
     return name
 
 

@@ -19,6 +19,7 @@ from gateway.files.disk import Disk
 from gateway.files.used_files import UsedFiles
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
+from gateway.text.lookalikes import in_latin
 from gateway.text.printable import is_printable, seen
 from gateway.voices import consent
 from gateway.voices.absent import AbsentNames
@@ -213,7 +214,7 @@ class Voices:
             return []
 
     def _check_name(self, name: str) -> None:
-        if built_in_name(self._pool, seen(name)) is not None:
+        if built_in_name(self._pool, in_latin(seen(name))) is not None:
             raise name_taken(name)
 
     # -------------------------------------------------------------------------------------- in the background

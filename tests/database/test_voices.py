@@ -119,6 +119,11 @@ async def test_a_name_in_another_case_is_meant_where_none_is_written_so(
         ("Ann", "A\u034fnn\U000e0100"),
         ("Ann", "\u3164Ann\u2800"),
         ("Ann", "\U0001d5a0\U0001d5c7\uff4e"),
+        ("Esco", "\u0415\u0455\u0441\u043e"),
+        ("\u0421\u0430\u0440\u0430", "Capa"),
+        ("No\u00eb", "\u039d\u03bf\u0451"),
+        ("Bea", "\ua4d0\ua4f0\ua4ee"),
+        ("\u0412\u0435\u0440\u0430", "\u0412\u0415\u0420\u0410"),
     ],
 )
 async def test_no_two_names_that_everybody_sees_look_the_same(

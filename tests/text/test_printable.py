@@ -25,6 +25,8 @@ def test_what_nobody_sees_is_blank(text: str) -> None:
         "\u0410\ufe0fda",
         "\u041c2x",
         "my \u0412ella",
+        "A\u0578\u0578",  # Armenian letters
+        "\u13aada",  # a Cherokee one
     ],
 )
 def test_a_word_of_letters_that_look_alike_is_told(name: str) -> None:

@@ -143,7 +143,8 @@ def test_a_name_that_passes_for_another_is_refused(name: str, ann: httpx.Client)
 
 def test_names_are_unambiguous(ann: httpx.Client, bob: httpx.Client) -> None:
     voice = create(ann, **CONSENT)
-    alike = ((bob, name) for name in ("default", "Default", "default\u200d"))
+    in_lisu = "\ua4d3\ua4f0\ua4dd\ua4ee\ua4f4\ua4e1\ua4d4"
+    alike = ((bob, name) for name in ("default", "Default", "default\u200d", in_lisu))
     for http, name in ((ann, "Ann"), *alike):
         assert check_error(upload(http, name), 409)["code"] == "name_taken"
     assert check_error(upload(bob, "Ann", **CONSENT), 409)["code"] == "name_taken"
