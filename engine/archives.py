@@ -36,7 +36,7 @@ _MOST_IN_A_TUPLE = 64
 
 
 def check_head(content: bytes) -> None:
-    """Of safetensors. Raises WeightError."""
+    """Check the head of a safetensors file before it is read. Raises WeightError."""
     if len(content) >= _LENGTH.size and _LENGTH.unpack_from(content)[0] > MOST_HEAD_BYTES:
         raise WeightError(f"the head of the weights has more than {MOST_HEAD_BYTES} bytes")
 

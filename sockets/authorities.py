@@ -10,7 +10,7 @@ import httpx
 
 @functools.cache
 def authorities() -> ssl.SSLContext:
-    """Those of httpx and of the system, in which one of the operator's own may be, or `SSL_CERT_FILE`'s."""
+    """Trusts the authorities that httpx and the system know, and those in `SSL_CERT_FILE`."""
     context = httpx.create_ssl_context()
     context.load_default_certs()
     return context

@@ -6,7 +6,7 @@ from starlette.types import Scope
 
 
 def drop_cookies(scope: Scope) -> None:
-    """Those of a request, before FastAPI reads them all for every route: that takes the square of the length
-    of a value with backslashes in it.
+    """Drop a request's cookies before FastAPI parses them, as it does for every route: that takes time by the
+    square of the length of a value with backslashes in it.
     """
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"]

@@ -58,7 +58,7 @@ class Outbox:
 
     @property
     def unsent_bytes(self) -> int:
-        """Of what is in line, the message included that is being sent."""
+        """Bytes of the messages in line, the one that is being sent included."""
         return self._bytes
 
     @property
@@ -97,7 +97,7 @@ class Outbox:
         return self.drop_those(lambda message: isinstance(message, bytes))
 
     def drop_those(self, unwanted: Callable[[str | bytes], bool]) -> int:
-        """Of what is in line, the `unwanted` is not sent. Returns its bytes."""
+        """Drop the `unwanted` messages that are in line. Returns their bytes."""
         waiting, before = self._messages, self._bytes
         self._messages = deque(message for message in waiting if not unwanted(message))
         self._bytes -= sum(len(message) for message in waiting if unwanted(message))

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same line by line: a traceback keeps its lines."""
+    """`printable` applied to each line, so that a traceback keeps its lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 

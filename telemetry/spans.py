@@ -36,7 +36,7 @@ class Span:
 
     @property
     def ids(self) -> tuple[int, int] | None:
-        """Of the trace and the span."""
+        """The ids of the trace and the span."""
         return None
 
     def child(self, name: str, began: float | None = None, **attributes: Attribute) -> Span:

@@ -136,7 +136,7 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str
 
 
 def unknown_keys(file: Path) -> Iterator[tuple[str, str | None]]:
-    """The same of a file's section `gateway`, whose keys may be of a newer version. Raises SettingsError."""
+    """Unknown keys of a file's section `gateway`, with the one that may be meant. Raises SettingsError."""
     known = GatewaySettings.model_fields.keys()
     for key in sorted(read_config(file).get("gateway", {}).keys() - known):
         meant = _meant(key, known)

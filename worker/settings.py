@@ -206,13 +206,13 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         return self
 
     def engine_options(self) -> dict[str, Any]:
-        """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
+        """The settings that were chosen, as fields of `models.voxcpm.options.EngineOptions`."""
         return self._chosen(
             "max_decodes", "max_step_seconds", "adapter_slots", "adapter_rank", "adapter_layers"
         )
 
     def text_options(self) -> dict[str, Any]:
-        """Those of `models.llm.options.TextOptions` that were chosen."""
+        """The settings that were chosen, as fields of `models.llm.options.TextOptions`."""
         chosen = self._chosen("gpu_memory_utilization", "kv_offload", "gpu_kv_blocks")
         return chosen | (self._shared_host() if self.kv_offload and not self.kv_host_gib else {})
 
@@ -230,7 +230,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         return {**chosen, **self._second_tier(), "attention_backend": self.attention}
 
     def _second_tier(self) -> dict[str, Any]:
-        """Of the KV cache."""
+        """Options of the KV cache's second tier."""
         size = self._shared_host() if self.kv_host_gib == "auto" else {"kv_host_gib": self.kv_host_gib}
         return {**size, "kv_bring_back": self.kv_bring_back}
 

@@ -94,7 +94,7 @@ def captured(run: Callable[[], None], device: torch.device) -> Callable[[], None
 
 
 def cuda_seconds(run: Callable[[], None], device: torch.device, repeats: int = 5, runs: int = 10) -> float:
-    """Of one run by the device's clock: the median of `repeats` times over so many `runs`."""
+    """Seconds of one run by the device's clock: the median of `repeats` measurements of `runs` runs each."""
     run()
     stream = torch.cuda.current_stream(device)
     times = []

@@ -72,7 +72,7 @@ class PagedBackend(ABC):
 
     @abstractmethod
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
-        """The same for the chunk rows, [num_chunk_tokens, heads, D]."""
+        """Attends the chunk rows [num_chunk_tokens, heads, D] into `out`, as `decode` does decode rows."""
 
     def prefill_alone(self, tokens: Tokens, cache: Tensor, step: PagedMetadata) -> Tensor | None:
         """What `prefill` does, of a step without decodes, as a tensor of its own; None: not here."""

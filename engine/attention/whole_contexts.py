@@ -19,7 +19,7 @@ from engine.kernels.launch import pdl
 
 
 class WholeContexts:
-    """Of the chunks of one batch, which has no decodes."""
+    """Attention over whole contexts, for the chunks of one batch without decodes."""
 
     def __init__(self, batch: AttentionBatch, block_size: int, device: torch.device) -> None:
         contexts = batch.context_lens

@@ -114,7 +114,7 @@ def _timed(work: Callable[[], Result], threads: int) -> tuple[Result, _Times]:
 
 
 def _set_threads(count: int) -> None:
-    """Of the calling thread; others have their own number."""
+    """Set the thread count of the calling thread; others have their own."""
     if torch.get_num_threads() != count:
         torch.set_num_threads(count)
 

@@ -83,5 +83,5 @@ def runs_triton(device: torch.device) -> bool:
 
 
 def default_dtype(device: torch.device) -> torch.dtype:
-    """Of transformers: fp32 on a CPU, bf16 elsewhere."""
+    """The dtype that transformers compute in by default: fp32 on a CPU, bf16 elsewhere."""
     return torch.float32 if device.type == "cpu" else torch.bfloat16

@@ -30,7 +30,7 @@ class HostCopies:
             self._sent = [torch.cuda.Event() for _ in self._buffers]
 
     def copy(self, target: Tensor, source: Tensor) -> None:
-        """Of one shape. `target` has the values after `finish`."""
+        """Copy `source` to `target`, which has the same shape and holds the values after `finish`."""
         travels = bool(self._buffers) and target.is_cuda and not source.is_cuda
         if not travels or not (target.is_contiguous() and source.is_contiguous()):
             target.copy_(source)

@@ -245,7 +245,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _digest(key: str, device: torch.device | None) -> str:
-    """Of the key, this package's and the models' source, the device and the versions."""
+    """A digest of the key, this package's and the models' source, the device and the versions."""
     digest = xxhash.xxh3_128(key.encode())
     root = Path(__file__).parents[2]
     for file in sorted([*root.glob("engine/**/*.py"), *root.glob("models/**/*.py")]):

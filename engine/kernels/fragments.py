@@ -64,8 +64,8 @@ def rows(EIGHTS: tl.constexpr):
 
 @triton.jit
 def rows_of_lanes(EIGHTS: tl.constexpr):
-    """The same with the axis of quarters, for loads of one value per row, which a row's lanes then all have.
-    That it is alike for all quarters is something the compiler must not know."""
+    """`rows` with the axis of quarters, for loads of one value per row, which all lanes of a row then have.
+    The compiler must not know that all quarters are alike."""
     return (tl.arange(0, 4) // 4)[:, None, None, None, None] + rows(EIGHTS)
 
 

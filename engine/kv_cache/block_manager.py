@@ -255,7 +255,7 @@ class BlockManager:
         return found[:first]
 
     def _prefix_of(self, sequence: Sequence, number: int) -> Prefix:
-        """Of a full block; hashed once, however often a sequence waits or is preempted."""
+        """The prefix up to the end of a full block; hashed once, even if the sequence is preempted."""
         known = sequence.prefixes
         while len(known) <= number:
             parent = known[-1] if known else Prefix.root(sequence.salt)

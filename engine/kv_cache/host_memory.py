@@ -165,21 +165,21 @@ class HostMemory:
 
 
 def _in_words(tensor: Tensor) -> Tensor:
-    """The same memory in numbers of 8 bytes where they fit: kernels gather and spread numbers one by one."""
+    """A view of the tensor as 8 byte numbers where they fit: kernels gather and spread numbers one by one."""
     fit = tensor.shape[-1] * tensor.itemsize % torch.int64.itemsize == 0
     return tensor.view(torch.int64) if fit else tensor
 
 
 @dataclass(slots=True)
 class _Buffer:
-    """Of the device. read: when it was copied to the host last."""
+    """A buffer on the device. read: when it was last copied to the host."""
 
     tensor: Tensor
     read: Moment
 
 
 class Copy(NamedTuple):
-    """Of `count` blocks over the bus. seconds: of the host's own time."""
+    """A copy of `count` blocks over the bus. seconds: what it took of the host's own time."""
 
     began: Moment
     ended: Moment
@@ -188,7 +188,7 @@ class Copy(NamedTuple):
 
 
 class Pace:
-    """Of copies over the bus alone: what they wait for, and kernels that are loaded to spread the first of
+    """Seconds per block of copies over the bus alone: waiting, and loading kernels to spread the first of
     them, would make later ones look slow, too."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class Prefix:
 
     @classmethod
     def root(cls, salt: bytes) -> Prefix:
-        """Of all sequences with this salt."""
+        """The empty prefix of all sequences with this salt."""
         return cls.extend(None, (salt,))
 
     @classmethod

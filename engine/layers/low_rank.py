@@ -59,7 +59,7 @@ def turns_size(num_entries: int) -> int:
 
 
 def entries_of(turns_size: int) -> int:
-    """Of how many entries `turns_of` gives so much."""
+    """The number of entries for which `turns_of` gives `turns_size` numbers."""
     return (turns_size - 1) // 4
 
 

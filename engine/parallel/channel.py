@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 28
 
 
 class Number(IntEnum):
-    """Of messages that are not steps."""
+    """Numbers of messages that are not steps."""
 
     END = 0
     """To a follower: leave."""

@@ -35,7 +35,7 @@ class Sums(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Of one rank in a group. store: a file that all ranks can open. name: nobody else's."""
+    """The place of one rank in a group. store: a file that all ranks can open. name: nobody else's."""
 
     rank: int
     size: int

@@ -84,7 +84,7 @@ class Part:
         return Cut(0, self.rank * each, (self.rank + 1) * each, total)
 
     def heads(self, num_heads: int, num_kv_heads: int) -> tuple[range, range]:
-        """Of queries, and of keys and values: those that the queries of this rank look at."""
+        """The query heads of this rank, and the key and value heads that they attend to."""
         each = self._each(num_heads, "num_attention_heads")
         queries = range(self.rank * each, (self.rank + 1) * each)
         if num_kv_heads < self.size and self.size % num_kv_heads == 0:

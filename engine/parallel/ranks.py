@@ -200,7 +200,7 @@ class Ranks:
                 self._changed.notify_all()
 
     def _death(self, index: int) -> str:
-        """Of a rank whose channel is closed: how it ended."""
+        """How a rank ended whose channel is closed."""
         return f"rank {index + 1} {how_it_ended(self._processes[index], BEAT_SECONDS)}"
 
     def _lose(self, reason: str) -> None:

@@ -159,7 +159,7 @@ def _flags(memory: Tensor, box: Mailbox) -> Tensor:
 
 
 def _seconds(compute: Callable[[], object], device: torch.device) -> float:
-    """Of one `compute` within a recorded step, the best of some tries."""
+    """Seconds of one `compute` within a recorded step, the best of some tries."""
     recorder, best = GraphRecorder(device), float("inf")
     replay = recorder.record(lambda: [compute() for _ in range(REPEATS)])
     for _ in range(TRIES):

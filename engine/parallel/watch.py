@@ -46,7 +46,7 @@ class Pulse(NamedTuple):
 
 
 class Watch:
-    """Of `size` ranks. Rank 0 is the one that looks; it is heard of when `look` is called."""
+    """Watches `size` ranks. Rank 0 looks, and is itself heard of when `look` is called."""
 
     def __init__(self, size: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, now = clock, clock()

@@ -37,7 +37,7 @@ class UnderWay(Protocol):
 
 
 class Position(NamedTuple):
-    """Of a sequence, with the block table through which it is computed.
+    """One position of a sequence, with the block table through which it is computed.
 
     unread: how many tokens of the sequence were not read yet when it was launched.
     """
@@ -117,7 +117,7 @@ class AheadRunner(ABC):
 
     @abstractmethod
     def _result(self, sequence: Sequence, found: Any) -> StepResult:
-        """Of what was computed for a sequence; moves its state on."""
+        """The result of what was computed for a sequence; moves its state on."""
 
     def run(
         self, batch: Rows[ScheduledSequence], run_freely: RunFreely, meanwhile: Meanwhile | None = None

@@ -27,7 +27,7 @@ SHORT_CONTEXT_ROWS = 8
 
 
 def decode_shapes(sizes: Sequence[int], longest_context: int) -> list[StepShape]:
-    """Of programs for decodes of so many rows."""
+    """The shapes of programs for decodes of `sizes` rows, with short contexts and with the longest."""
     short = [SHORT_CONTEXT] if longest_context > SHORT_CONTEXT else []
     return [
         StepShape(rows, max_context=context)

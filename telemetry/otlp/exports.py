@@ -41,8 +41,8 @@ Families = tuple[int, list[Any]]
 
 
 class Seldom(logging.Filter):
-    """Of what an exporter says, one line of each level in ten minutes: a receiver may be away for days, and
-    every message that it does not take is three lines.
+    """Lets an exporter log one line of each level in ten minutes: a receiver may be away for days, and every
+    message that it does not take is three lines.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -84,7 +84,7 @@ def _histograms(family: Family, began_ns: int, now_ns: int) -> list[HistogramDat
 def _histogram(
     labels: dict[str, str], samples: list[Sample], total: float, began_ns: int, now_ns: int
 ) -> HistogramDataPoint:
-    """Of buckets that hold all below them, buckets that hold their own."""
+    """A data point of OTLP, whose buckets count their own values, from Prometheus's cumulative buckets."""
     bounds = [float(sample.labels["le"]) for sample in samples]
     below = [0, *(round(sample.value) for sample in samples)]
     counts = [after - before for before, after in itertools.pairwise(below)]

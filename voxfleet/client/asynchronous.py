@@ -54,8 +54,9 @@ class Speech:
 
 
 class AsyncClient:
-    """Of several gateways, streams use whichever lives; everything else goes to the first. It belongs to the
-    event loop that it was used on first.
+    """A client of one gateway, or of several: streams use whichever lives, everything else goes to the first.
+
+    It belongs to the event loop that it was used on first.
 
     Attributes:
         trainings: voices that are trained by recordings.
@@ -135,7 +136,7 @@ class AsyncClient:
     def stream_chat(
         self, messages: Messages, *, audio: Any = None, stream_options: Any = None, **options: Any
     ) -> ChatStream[Any]:
-        """The same while it is written, for `async for`; with `audio` heard as well, see `ChatStream`."""
+        """The answer while it is written, for `async for`; with `audio` spoken as well, see `ChatStream`."""
         return ChatStream(self._transport, chat_request(messages, options), audio, stream_options)
 
     # ------------------------------------------------------------------------------------------------ voices

@@ -56,7 +56,7 @@ class UnreachableError(SpeechError):
 
 
 def unreachable(url: object, error: Exception) -> UnreachableError:
-    """That there is no server at `url`, or it was lost, and how that showed."""
+    """The error for no server at `url`, or a connection to it that was lost, with the cause."""
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return UnreachableError(f"cannot reach {url}: {told}")
@@ -72,7 +72,7 @@ def from_gateway(answer: httpx.Response) -> bool:
 
 
 def no_gateway(url: object) -> UnreachableError:
-    """That something else answers there, such as a proxy with a page of its own."""
+    """The error for something else that answers at `url`, such as a proxy with a page of its own."""
     return UnreachableError(f"what answers at {url} is no VoxFleet gateway")
 
 

@@ -72,7 +72,7 @@ class Client:
     def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream[ChatItem]: ...
 
     def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream[Any]:
-        """The same while it is written, for `for`; with `audio` heard as well, see `AsyncClient`."""
+        """The answer while it is written, for `for`; with `audio` spoken as well, see `AsyncClient`."""
         return SyncChatStream(self._client.stream_chat(messages, **options), self._background)
 
     def voices(self) -> list[dict[str, Any]]:
@@ -227,12 +227,12 @@ class SyncLiveSession:
 
     @property
     def sample_rate(self) -> int | None:
-        """Of the audio; known from "started" on."""
+        """Samples per second of the audio; known from "started" on."""
         return self._session.sample_rate
 
     @property
     def session_id(self) -> str | None:
-        """Of the recording, if there is one."""
+        """The id of the recording, if there is one."""
         return self._session.session_id
 
     @property

@@ -36,7 +36,7 @@ class AnswerSpeech:
             self._pcm += audio
 
     def finish(self) -> None:
-        """That was all. A file that cannot be written ends the command."""
+        """End the audio. A file that cannot be written ends the command."""
         if self.is_piped:
             return
         if not self._pcm:

@@ -223,7 +223,7 @@ def check_output(output: Path) -> None:
 
 
 def marked(audio: np.ndarray, sample_rate: int) -> np.ndarray:
-    """The same float32 samples [n] with the watermark."""
+    """float32 samples [n] with the watermark added."""
     return from_s16(Watermark(sample_rate).process(as_s16(audio), last=True))
 
 

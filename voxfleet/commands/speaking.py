@@ -107,5 +107,5 @@ class Speaking:
 
 
 def _at_rate(speech: np.ndarray, sample_rate: int, rate: float) -> np.ndarray:
-    """The same at the same pitch, slower or faster."""
+    """The speech `rate` times as fast, at the same pitch."""
     return from_s16(Tempo(sample_rate, rate).process(as_s16(speech), last=True))

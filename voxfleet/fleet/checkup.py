@@ -51,7 +51,7 @@ class Look:
 
     @property
     def kinds(self) -> list[KindReport]:
-        """Of workers of the fleet; none where no fleet reports."""
+        """The kinds of workers of the fleet; none where no fleet reports."""
         fleet = self.answers["fleet"]["fleet"]
         return [] if fleet is None else [KindReport.model_validate(kind) for kind in fleet["kinds"]]
 

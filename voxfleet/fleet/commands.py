@@ -231,7 +231,7 @@ def look_at_fleet(url: str | None, config: Path | None, bundle: Path | None) -> 
 
 
 def _end_what_is_left(content: FleetFile) -> None:
-    """Of a fleet in a cluster of Ray whose gateway is gone."""
+    """End the controller and workers of a fleet in a cluster of Ray whose gateway is gone."""
     from voxfleet.fleet.file.ray import need_ray
     from voxfleet.fleet.place import PlaceError
     from voxfleet.settings import SettingsError

@@ -242,7 +242,7 @@ class Controller:
         self._tell(worker.member.kind, Reason("fleet_down_version"))
 
     async def _stop_drained(self, seen: Seen) -> None:
-        """Those that have nothing left to say, or are gone from the gateway's sight. One that was started
+        """Stop drained workers that serve nobody, or that the gateway no longer knows. One that was started
         again meanwhile drains again.
         """
         known = {worker.id: worker for worker in seen.workers}

@@ -146,7 +146,7 @@ class Counter:
 
 
 def unanswered(url: str, error: httpx.HTTPError) -> DeskError:
-    """That nobody answers at `url`, and how that showed."""
+    """The error for a gateway at `url` that does not answer, with the cause."""
     reason = f": {error}" if str(error) else ""
     return DeskError(f"no gateway answers at {url}: {type(error).__name__}{reason}")
 
@@ -157,7 +157,7 @@ def admin_headers(token: str) -> dict[str, str]:
 
 
 def admin_token(settings: GatewaySettings) -> str:
-    """Of the settings, else the one that the gateway keeps. Raises DeskError."""
+    """The admin token of the settings, else the one that the gateway keeps. Raises DeskError."""
     if settings.admin_token is not None:
         return settings.admin_token.get_secret_value()
     file = settings.data_dir / ADMIN_TOKEN

@@ -98,7 +98,7 @@ class Desks:
 
 @asynccontextmanager
 async def desks_of(urls: Sequence[str], token: str) -> AsyncIterator[Desks]:
-    """Those of the gateways there, for as long as the block lasts."""
+    """The desks of the gateways at `urls`, open for as long as the block lasts."""
     headers = admin_headers(token)
     async with AsyncExitStack() as stack:
         clients = [

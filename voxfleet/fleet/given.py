@@ -29,7 +29,7 @@ class Given:
     config: Path | None
 
     def admin_token(self) -> str:
-        """That opens the gateway's API; made if there is none."""
+        """The token that opens the gateway's API; made if there is none."""
         given = self.gateway.admin_token
         if given is not None:
             return given.get_secret_value()
@@ -49,7 +49,7 @@ class Given:
         return found
 
     def plan(self, host: str, gateway_environment: dict[str, str] | None = None) -> ServePlan:
-        """Of gateways that listen there, each on the port after the last one's. Raises PortError."""
+        """A plan of gateways that listen there, each on the port after the last one's. Raises PortError."""
         first, *others = self._ports(host)
         return ServePlan(
             host=host,

@@ -54,8 +54,9 @@ def training_environment(model: str, named: str | None) -> dict[str, str]:
 def plan_workers(
     settings: ServeSettings, model: str, config: Path | None = None, ranks: int = 1
 ) -> tuple[WorkerPlan, ...]:
-    """Of `model`, over so many ranks, and of the text model where there is one, each with a port and a place
-    of its own.
+    """Plan the workers of `model`, over `ranks` processes each, and those of the text model, if there is one.
+
+    Each worker has a port and a placement of its own.
     """
     speaking, writing = plan_placements(settings, model, ranks)
     found = ports.hold_free(LOOPBACK, settings.first_worker_port, len(speaking) + len(writing))
@@ -81,8 +82,9 @@ def plan_workers(
 def plan_placements(
     settings: ServeSettings, model: str, ranks: int = 1
 ) -> tuple[list[Placement], list[Placement]]:
-    """Of workers of `model`, over so many ranks, and of the text model. The synthetic model computes nothing
-    that a GPU could. Raises DeviceError.
+    """Place the workers of `model`, over `ranks` processes each, and those of the text model.
+
+    The synthetic model needs no GPU. Raises DeviceError.
     """
     texts = settings.text_workers if settings.text_model is not None else 0
     each = settings.text_tensor_parallel_size

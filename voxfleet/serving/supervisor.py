@@ -71,7 +71,7 @@ class ServePlan:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Of all gateways."""
+        """The addresses of all gateways."""
         return tuple(url_of(self.host, port, self.secure) for port in (self.port, *self.more_ports))
 
 

@@ -90,12 +90,12 @@ class HeldEngine:
 
     @property
     def device(self) -> str:
-        """That it computes on, or will."""
+        """The device that it computes on, or will."""
         return str(getattr(self.serving and self.serving.engine, "device", self._settings.device))
 
     @property
     def cache_figures(self) -> Any:
-        """Of its cache; None for an engine without one."""
+        """The figures of its KV cache; None for an engine without one."""
         return getattr(self.serving and self.serving.engine, "cache_figures", None)
 
     async def close(self) -> None:

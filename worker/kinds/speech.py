@@ -61,11 +61,11 @@ class SpeechKind:
         return {"characters": len(request.text)}
 
     def ending(self, request_id: str, index: int, reason: FinishReason) -> SpeechOutput:
-        """Of a request that got no last patch."""
+        """The last output of a request that got no last patch."""
         return SpeechOutput.ending(request_id, index, reason)
 
     def frame(self, outputs: list[SpeechOutput], start: StartRequest, index: int, step: int) -> Frame:
-        """Of one output: each patch is a frame."""
+        """The frame of one output: each patch is a frame."""
         return to_frame(outputs[0], start, step)
 
     def count(self, frame: Frame, counters: Counters) -> None:

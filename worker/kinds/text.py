@@ -76,11 +76,11 @@ class TextKind:
         return {"prompt_tokens": len(request.prompt)}
 
     def ending(self, request_id: str, index: int, reason: str) -> TextOutput:
-        """Of a request that got no last token."""
+        """The last output of a request that got no last token."""
         return TextOutput(request_id, None, finish_reason=reason)
 
     def frame(self, outputs: list[TextOutput], start: StartTextRequest, index: int, step: int) -> Frame:
-        """Of several outputs in a row: all of their tokens and text."""
+        """One frame of several outputs in a row, with all of their tokens and text."""
         reason = outputs[-1].finish_reason
         written = [output for output in outputs if output.token is not None]
         facts = tuple(self._facts(output) for output in written if output.logprob is not None)

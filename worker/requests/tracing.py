@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RequestTrace:
-    """Of one request. Nothing happens where the gateway tells no trace, or this worker none."""
+    """The spans of one request. Does nothing where the gateway names no trace, or this worker sends none."""
 
     def __init__(self, worker: Worker, start: Start) -> None:
         self._span = self._patches = NO_SPAN

@@ -10,7 +10,7 @@ from engine.kernels.low_rank.slots import down_of, entry_of, rows_of
 
 @triton.jit
 def _tile_of(turns, tile, num_entries, count, BLOCK_M: tl.constexpr):
-    """Of a tile of positions the rows and their slots, [BLOCK_M]; -1 beyond the last."""
+    """The rows of a tile of positions, and their slots, [BLOCK_M]; -1 beyond the last."""
     place = tile * BLOCK_M + tl.arange(0, BLOCK_M)
     there = place < count
     row = tl.load(turns + 1 + place, mask=there, other=0)

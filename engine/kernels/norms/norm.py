@@ -33,7 +33,7 @@ def rms_norm_kernel(
 
 
 def warps_of(block: int) -> int:
-    """Of a program that normalises a row of so many values."""
+    """How many warps a program has that normalises a row of `block` values."""
     return min(16, max(1, block // _ELEMENTS_PER_WARP))
 
 

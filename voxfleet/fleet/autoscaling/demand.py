@@ -34,7 +34,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Demand:
-    """Of one model."""
+    """What is asked of the workers of one model."""
 
     audio_seconds_per_second: float
     """Asked for, now."""

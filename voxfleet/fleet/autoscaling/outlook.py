@@ -105,12 +105,12 @@ class Outlook:
 
     @property
     def capacity(self) -> float:
-        """Of workers that serve or load."""
+        """Audio seconds per second of all workers that serve or load."""
         return sum(part.running * part.capacity for part in self.parts)
 
     @property
     def placed_capacity(self) -> float:
-        """Of those that have a machine."""
+        """The `capacity` of workers that have a machine."""
         return sum((part.running - part.now.unplaced) * part.capacity for part in self.parts)
 
     @property
@@ -123,7 +123,7 @@ class Outlook:
 
     @property
     def unplaced(self) -> int:
-        """Of those that load, those that have no machine yet."""
+        """How many loading workers have no machine yet."""
         return sum(part.now.unplaced for part in self.parts)
 
     @property
@@ -142,7 +142,7 @@ def _pace(kind: WorkerKind, now: KindNow) -> float:
 
 
 def _common_pace(kinds: list[tuple[WorkerKind, KindNow]]) -> float:
-    """Of the slots that were in use."""
+    """The mean pace of slots in use over several kinds; see `_pace`."""
     slot_seconds = sum(now.slot_seconds for _, now in kinds)
     if slot_seconds < _MEASURED_SLOT_SECONDS:
         return _pace(*kinds[0])
@@ -155,7 +155,7 @@ def _loading_seconds(seen: tuple[WorkerKind, KindNow]) -> float:
 
 
 def _floor(rules: Rules, kind: WorkerKind, now: KindNow, at: float) -> int:
-    """Of the kind, and of schedules that hold or will when a worker that starts now serves."""
+    """The least workers of a kind, by its own rule and by schedules in force now or once a new one serves."""
     ahead_seconds = _loading_seconds((kind, now)) + DECISION_SECONDS
     scheduled = (
         floor.least

@@ -49,7 +49,7 @@ class ScheduledFloor:
         return any(begin <= here < end for begin, end in self._around(here))
 
     def begins_or_holds(self, at: float, ahead_seconds: float) -> bool:
-        """The same, or it begins within `ahead_seconds`."""
+        """Whether it `holds`, or begins within `ahead_seconds`."""
         here = datetime.fromtimestamp(at, zone_of(self.timezone))
         ahead = timedelta(seconds=ahead_seconds)
         return any(begin - ahead <= here < end for begin, end in self._around(here))

@@ -56,7 +56,7 @@ class WorkersSection(RangeSection):
 
     @property
     def digest(self) -> str:
-        """Of all that a worker is started with."""
+        """A digest of all that a worker is started with: where it differs, workers are replaced."""
         started_with = {"model", "device", "slots", "version"}
         if self.tensor_parallel_size > 1:
             started_with.add("tensor_parallel_size")
@@ -73,7 +73,7 @@ class ObjectiveSection(StrictSection):
     attained: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.995
 
     def gateway_variables(self) -> dict[str, str]:
-        """The same as settings of a gateway, by the names that they have in its environment."""
+        """These objectives as environment variables of a gateway."""
         return {
             "VOXFLEET_OBJECTIVE_FIRST_AUDIO_SECONDS": f"{self.first_audio_seconds:g}",
             "VOXFLEET_OBJECTIVE_FIRST_AUDIO_BUDGET": f"{1 - self.attained:g}",

@@ -19,7 +19,7 @@ _PASSWORD = "postgres_password"
 
 
 def secret_names(section: KubernetesSection) -> list[str]:
-    """Those that a fleet needs."""
+    """The names of the secrets that a fleet needs."""
     database = {"sqlite": [], "url": [_DATABASE_URL], "postgres": [_DATABASE_URL, _PASSWORD]}
     return [*_SECRETS, *database[section.database]]
 

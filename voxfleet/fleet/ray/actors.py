@@ -51,7 +51,7 @@ def find(name: str, namespace: str) -> ActorHandle | None:
 
 
 def worker_ids(namespace: str) -> set[str]:
-    """Of all that are there."""
+    """The ids of all worker actors that are there."""
     named = ray.util.list_named_actors(all_namespaces=True)
     return {one["name"] for one in named if one["namespace"] == namespace} - {CONTROLLER}
 

@@ -65,7 +65,7 @@ def here() -> str:
 
 
 def addresses() -> set[str]:
-    """Of its machines."""
+    """The addresses of its machines."""
     return {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
 
 

@@ -82,7 +82,7 @@ class SpeechWorker:
             await self._service.start()
 
     async def _ask_for_secret(self) -> str:
-        """Of the controller, which may be away for a while."""
+        """Ask the controller for the secret; it may be away for a while."""
         while True:
             try:
                 controller = await asyncio.to_thread(actors.find, actors.CONTROLLER, self._namespace)
