@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import watched_page
+from tests.e2e.browser import WatchedPage, watched_page
 from tests.e2e.chats import ANSWER, answer_with, send
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.text_models import telling_model
@@ -126,6 +126,25 @@ class TestWriting:
         assert "What did you see" not in page.evaluate("JSON.stringify({ ...localStorage })")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".question")).to_have_text("What did you see?")
+
+    def test_what_is_sent_before_the_page_knows_who_answers_goes_then(
+        self, watched: WatchedPage, mute: Server
+    ) -> None:
+        page = watched.page
+        page.route("**/api/config", lambda route: route.abort())
+        page.goto(f"{mute.url}/chat")
+        expect(page.locator("#error")).to_contain_text("does not answer")
+        send(page, "Plan a weekend.")
+        expect(page.locator("#status")).to_have_text("Sent as soon as the service answers.")
+        page.press("#text", "!")
+        expect(page.locator("#status")).to_be_empty()
+        page.unroute("**/api/config")
+        answer_with(page)
+        page.press("#text", "Enter")
+        expect(page.locator(".question")).to_have_text("Plan a weekend.!")
+        expect(page.locator(".answer")).to_contain_text("Take the early train.")
+        expect(page.locator("#text")).to_have_value("")
+        watched.complaints.clear()  # of the refused request
 
     def test_what_is_refused_is_said_and_can_be_mended(self, browser: Browser, fleet: Server) -> None:
         with watched_page(browser) as watched:  # the browser complains of the 422

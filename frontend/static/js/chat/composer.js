@@ -2,7 +2,7 @@
  * The box that messages are written in, and the one button beside it: send, or stop.
  *
  * Events: "send" (detail: {text, rewords}: whether it is in the place of the last question), "stop", "edited", and "recall" (the
- * last question is wanted in the box).
+ * last question is wanted in the box), and "due" (the box is to go once somebody answers, or no more).
  */
 import { h, icon } from "../shared/page/dom.js";
 
@@ -16,7 +16,8 @@ export class Composer extends EventTarget {
   #button;
   #rewording;
   #busy = false;
-  #open = false;
+  #open = null;
+  #due = false;
   /** What was in the box before a question came into it; null while none is there. */
   #before = null;
 
@@ -50,10 +51,18 @@ export class Composer extends EventTarget {
     this.#area.focus();
   }
 
-  /** @param {boolean} open whether somebody answers @param {boolean} busy whether there is something to stop */
+  /** @param {boolean | null} open whether somebody answers; null: not known yet @param {boolean} busy whether there is something to stop */
   set(open, busy) {
     [this.#open, this.#busy] = [open, busy];
     this.#show();
+    if (open === null || !this.#due) return;
+    this.#wait(false);
+    this.send();
+  }
+
+  /** Whether what is in the box goes as soon as it is known that somebody answers. */
+  get due() {
+    return this.#due;
   }
 
   /** Whether the last question is being put in other words. */
@@ -68,8 +77,9 @@ export class Composer extends EventTarget {
     this.text = question;
   }
 
-  /** The box is as it was before. @returns {boolean} whether a question was in it */
+  /** The box is as it was before, and stays. @returns {boolean} whether a question was in it */
   leave() {
+    this.#wait(false);
     if (!this.rewords) return false;
     this.#put(this.#before);
     this.#area.focus();
@@ -80,6 +90,7 @@ export class Composer extends EventTarget {
   send() {
     const text = this.#area.value.trim();
     if (text === "") this.#area.focus();
+    else if (this.#open === null) this.#wait(true);
     if (!this.#open || text === "") return;
     const { rewords } = this;
     this.#put(rewords ? this.#before : "");
@@ -98,7 +109,14 @@ export class Composer extends EventTarget {
   }
 
   #edited() {
+    this.#wait(false);
     this.dispatchEvent(new Event("edited"));
+  }
+
+  #wait(due) {
+    if (!due && !this.#due) return;
+    this.#due = due;
+    this.dispatchEvent(new Event("due"));
   }
 
   /** Enter sends, with Shift it begins a line; the arrow up has the last question again. */
@@ -115,7 +133,7 @@ export class Composer extends EventTarget {
 
   #show() {
     const face = this.#busy ? "busy" : "idle";
-    this.#button.disabled = !this.#busy && !this.#open;
+    this.#button.disabled = !this.#busy && this.#open === false;
     if (this.#button.dataset.state === face) return;
     const [name, key] = FACES[face];
     this.#button.dataset.state = face;

@@ -31,7 +31,8 @@ const MOST_SAID = 1000;
 class Chat {
   #memory = new Remembered("chat");
   #saved = this.#memory.load();
-  #served = false;
+  /** Whether a text model is; null: not known yet. */
+  #served = null;
   /** Whether it could not be had what is served. */
   #unloaded = false;
   #talk = new Talk(fleet, new Remembered("chat-conversation"));
@@ -78,6 +79,7 @@ class Chat {
     on(this.#composer, "recall", () => this.#talk.lastQuestion && this.#composer.reword(this.#talk.lastQuestion));
     on(this.#composer, "send", (message) => this.#send(message));
     on(this.#composer, "stop", () => this.#stop());
+    on(this.#composer, "due", () => this.#showDue());
     on(this.#aloud, "sound", () => this.#showState());
     on(this.#aloud, "failed", (problem) => this.#showProblem(problem));
     for (const part of [this.#settings, this.#aloud]) on(part, "change", () => this.#remember());
@@ -103,12 +105,13 @@ class Chat {
       const config = await pageConfig();
       if (this.#unloaded) byId("error").hidden = true; // it is there now
       this.#unloaded = false;
-      this.#served = config.text_models?.length > 0;
-      byId("unserved").hidden = this.#served;
+      byId("unserved").hidden = config.text_models?.length > 0;
       this.#settings.offer(config);
-      this.#showState();
       this.#showTurns();
-      await this.#aloud.offer(config);
+      const offered = this.#aloud.offer(config);
+      if (this.#aloud.wanted) await offered; // what is sent now is to have its voice
+      this.#served = byId("unserved").hidden;
+      this.#showState();
     } catch (error) {
       this.#unloaded = true;
       this.#showProblem(error);
@@ -174,6 +177,11 @@ class Chat {
     byId("renew").hidden = turns.length === 0;
   }
 
+  #showDue() {
+    if (this.#composer.due && this.#unloaded) this.#load();
+    this.#showState();
+  }
+
   #showState() {
     const { state } = this.#talk;
     const busy = this.#talk.busy || this.#aloud.sounding;
@@ -181,7 +189,8 @@ class Chat {
     this.#composer.set(this.#served, busy);
     byId("turns").setAttribute("aria-busy", String(this.#talk.busy));
     const heard = this.#aloud.slow ? "slow" : "speaking";
-    setMessage(byId("status"), `chat.state.${this.#aloud.sounding && (state === "idle" || heard === "slow") ? heard : state}`);
+    const said = this.#composer.due ? "due" : this.#aloud.sounding && (state === "idle" || heard === "slow") ? heard : state;
+    setMessage(byId("status"), `chat.state.${said}`);
     byId("chat").dataset.state = this.#talk.busy ? state : this.#aloud.sounding ? "speaking" : "idle";
     if (!busy) this.#showTurns(); // with what can be done now
   }

@@ -37,6 +37,7 @@ export default {
 
   "chat.hint": "Enter sends, Shift+Enter begins a line.",
   "chat.state.idle": "",
+  "chat.state.due": "Sent as soon as the service answers.",
   "chat.state.asking": "Asking",
   "chat.state.writing": "Writing",
   "chat.state.waiting": "Waiting to be spoken",

@@ -37,6 +37,7 @@ export default {
 
   "chat.hint": "回车发送，Shift+回车换行。",
   "chat.state.idle": "",
+  "chat.state.due": "服务有响应后立即发送。",
   "chat.state.asking": "正在提问",
   "chat.state.writing": "正在书写",
   "chat.state.waiting": "等待朗读",
