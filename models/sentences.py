@@ -71,14 +71,14 @@ def parts(
 def part_ranges(
     text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
 ) -> list[list[tuple[int, int]]]:
-    """The same as `parts`, as the pieces of the text that each part is made of, with a space between."""
+    """For each part of `parts` the pieces of the text, (start, end), that it joins with a space."""
     return list(each_part_ranges(text, most_characters, languages, kept))
 
 
 def each_part_ranges(
     text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
 ) -> Iterator[list[tuple[int, int]]]:
-    """Those of one part after the other."""
+    """`part_ranges`, one part after the other."""
     if most_characters is None or len(text) <= most_characters:
         if text.strip():
             yield [(0, len(text))]
@@ -146,8 +146,8 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 
 def _lengths(text: str, language: str) -> Iterator[int]:
-    """Of the sentences, with their white space. Found a stretch at a time: sentencex takes the square of the
-    length of what it is given.
+    """Lengths of the sentences, with their white space. Found a stretch at a time: sentencex takes time by the
+    square of the length of what it is given.
     """
     start, size = 0, _STRETCH
     while start < len(text):

@@ -41,7 +41,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def _number_of(error: Exception) -> int | None:
-    """Of the system's error behind a library's: PyTorch has it as the context, safetensors in its words."""
+    """The errno behind a library's error: PyTorch has it as the context, safetensors in its words."""
     if isinstance(error.__context__, OSError):
         return error.__context__.errno
     found = _OS_ERROR.search(str(error))

@@ -68,7 +68,7 @@ class TextCheckpoint:
 
 
 def find_directory(model: str) -> Path:
-    """Of a directory or a repository id of a hub, which is downloaded. Raises ConfigError."""
+    """The checkpoint's directory; a repository id of a hub is downloaded first. Raises ConfigError."""
     directory = Path(model)
     if directory.is_dir():
         return directory

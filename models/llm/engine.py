@@ -124,7 +124,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             self._prepare(runner)
 
     def _default_blocks(self) -> int:
-        """That all ranks have room for."""
+        """The number of blocks that all ranks have room for."""
         checkpoint, options = self.checkpoint, self.options
         blocks = default_blocks(checkpoint, options, self.max_model_len)
         if checkpoint.ranks is None:

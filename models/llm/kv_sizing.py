@@ -35,7 +35,7 @@ def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
 
 
 def _block_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
-    """Of one block, all layers together."""
+    """Bytes of one block, all layers together."""
     config = checkpoint.config
     _, heads = checkpoint.part.heads(config.num_attention_heads, config.num_key_value_heads)
     size, width = options.block_size, config.head_dim

@@ -38,7 +38,7 @@ class TokenStep:
 
     @property
     def positions(self) -> np.ndarray:
-        """Of the tokens in their sequences, int64 [T]."""
+        """Where the tokens stand in their sequences, int64 [T]."""
         rows = zip(self.batch.starts, self.batch.counts, strict=True)
         return np.concatenate([np.arange(start, start + count) for start, count in rows])
 

@@ -59,7 +59,7 @@ class TextTokenizer:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Of a model that is asked through this: whether it holds conversations, and can be told to think."""
+        """What the chat template allows: conversations (CHAT), and being told to think (THINKING)."""
         if self.chat_template is None:
             return ()
         return (CHAT, THINKING) if "enable_thinking" in self.chat_template else (CHAT,)
@@ -76,7 +76,7 @@ class TextTokenizer:
         return self._tokenizer.decode([token_id], skip_special_tokens=False)
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The same as bytes, which may be a part of a character."""
+        """One token as bytes, which may be a part of a character."""
         letters = self._tokenizer.id_to_token(token_id) or ""
         if self._letter_bytes and all(letter in self._letter_bytes for letter in letters):
             return bytes(self._letter_bytes[letter] for letter in letters)
@@ -120,13 +120,13 @@ class TextStream:
         return text or ""
 
     def rest(self) -> str:
-        """Of the tokens that made no whole character, at the end of the answer."""
+        """The text of tokens that made no whole character by the end of the answer."""
         held, self._held = self._held, []
         return self._tokenizer.decode(held)
 
 
 def _default_of(template: Any) -> str | None:
-    """Of several templates with a name each the one called "default"."""
+    """The template itself, or the one called "default" of several that have names."""
     if not isinstance(template, list):
         return template
     return next((one["template"] for one in template if one["name"] == "default"), None)

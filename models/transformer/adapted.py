@@ -33,7 +33,7 @@ def stack_sizes(shape: StackShape, prefix: str = "") -> dict[str, Size]:
 
 
 def product_parts(shape: StackShape) -> tuple[dict[str, Size], ...]:
-    """Of each product of a layer (`stack.QKV` to `stack.DOWN`) the released layers that it is made of."""
+    """For each product of a layer (`stack.QKV` to `stack.DOWN`) the released layers that it is made of."""
     hidden, mlp = shape.hidden_size, shape.intermediate_size
     q_size, kv_size = (
         heads * shape.head_dim for heads in (shape.num_attention_heads, shape.num_key_value_heads)

@@ -211,11 +211,11 @@ def _cut_heads(heads: range, total: int, head_dim: int) -> Cut:
 
 
 def kept_places(attended: Tensor, keep: Keep | None) -> Tensor:
-    """Of the attention of a flat batch [T, C] what is read, where `keep` are places."""
+    """The rows of a flat batch's attention [T, C] that are read: those at `keep`, or all."""
     return attended[keep] if isinstance(keep, Tensor) else attended
 
 
 def of_layer(deltas: Deltas, place: int) -> Deltas:
-    """Those of the products of one layer of a stack."""
+    """The deltas of the products of one layer of a stack."""
     first, end = 2 * PRODUCTS * place, 2 * PRODUCTS * (place + 1)
     return Deltas(deltas.rows, [weights[first:end] for weights in deltas.weights]) if deltas.rows else deltas

@@ -51,7 +51,7 @@ def adaptable(config: VoxCPMConfig) -> dict[str, Size]:
 
 
 def products(config: VoxCPMConfig) -> dict[str, list[dict[str, Size]]]:
-    """Of every module that an adapter may change its products in turn: released name -> size of each part."""
+    """By module that an adapter may change: its products in turn, as released name -> size of each part."""
     stacks = {
         "base_lm": config.lm_config,
         "residual_lm": config.residual_transformer(),

@@ -143,7 +143,7 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
 
 
 def read_config(directory: Path) -> VoxCPMConfig:
-    """Of a checkpoint directory. Raises ConfigError."""
+    """The configuration of a checkpoint directory. Raises ConfigError."""
     return VoxCPMConfig.from_dict(read_json(directory / "config.json"))
 
 

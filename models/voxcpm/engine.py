@@ -189,7 +189,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         return read_adapter(directory, adaptable(self.config), *self._bases)
 
     def received_adapter(self, config: Mapping[str, Any], weights: bytes) -> Adapter:
-        """The same of what the two files of one hold. Raises AdapterError."""
+        """The adapter in the contents of its two files. Raises AdapterError."""
         return received_adapter(config, weights, adaptable(self.config), *self._bases)
 
     @property

@@ -45,7 +45,7 @@ def adapter_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dty
 
 
 def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype, part: Part = WHOLE) -> int:
-    """Of one block, all layers together."""
+    """Bytes of one block, all layers together."""
     lm = config.lm_config
     layers = lm.num_hidden_layers + config.residual_lm_num_layers
     _, heads = part.heads(lm.num_attention_heads, lm.num_key_value_heads)

@@ -55,7 +55,7 @@ def choose_options(
     adapter_slots: int | None = None,
     **options: Any,
 ) -> EngineOptions:
-    """Those of `load_engine`, for a device of this type. Raises OptionsError."""
+    """The options that `load_engine` takes for a device of this type. Raises OptionsError."""
     if adapter_slots is None and tensor_parallel_size == 1:
         adapter_slots = ADAPTER_SLOTS
     options["adapter_slots"] = adapter_slots or None

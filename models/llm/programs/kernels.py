@@ -97,7 +97,7 @@ def _unordered(keys):
 
 @triton.jit
 def _middle(low, high):
-    """Of two int32, without overflow."""
+    """The mean of two int32, rounded down, without overflow."""
     return (low & high) + ((low ^ high) >> 1)
 
 

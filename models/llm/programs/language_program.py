@@ -102,7 +102,7 @@ class LanguageProgram:
         self._hidden[: len(hidden)] = hidden
 
     def _last_tokens(self) -> Tensor:
-        """Of the sequences that go on; rank 0 alone knows them."""
+        """The last tokens of the sequences that go on; rank 0 alone knows them."""
         tokens = self._tables.tokens[self._inputs["slots"]]
         if self._group is None:
             return tokens

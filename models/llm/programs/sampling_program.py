@@ -246,13 +246,13 @@ class SamplingProgram:
 
 
 def _blocks_in(cells: Tensor, first_token: int, first_block: int) -> Blocks:
-    """Of int64 [3, rows, blocks], as bits."""
+    """The blocks that lie as bits in int64 [3, rows, blocks]."""
     maxima, sums = cells[:2].view(torch.float64)
     return Blocks(maxima, sums, cells[2], first_token, first_block)
 
 
 def readback(rows: int, kind: Kind, vocab_size: int, device: torch.device) -> Readback:
-    """Of the outputs of programs of one kind: int32 [rows, 1 or more], the first column the tokens."""
+    """Reads back what programs of one kind put out: int32 [rows, 1 or more], first the tokens."""
     width = 2 + 2 * min(MOST_TOP_LOGPROBS, vocab_size) if kind is Kind.TOLD else 1
     return Readback(torch.zeros(rows, width, dtype=torch.int32, device=device))
 

@@ -46,7 +46,7 @@ def _began_with(file: Path) -> dict[str, Any]:
 
 
 def _sum_of(recording: Path) -> str:
-    """Of what a file holds; of one that cannot be read it is told when all are examined."""
+    """The SHA-256 of a file; "" if it cannot be read, which is reported when all recordings are examined."""
     try:
         with recording.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -16,7 +16,7 @@ class _Moment(NamedTuple):
 
 
 class Pace:
-    """Of the thread that steps, over its last `RECENT_STEPS`. Validations and samples between them count."""
+    """How fast the last `RECENT_STEPS` went, validations and samples between them included."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, computed: Callable[[], float] = time.thread_time

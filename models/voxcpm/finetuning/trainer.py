@@ -55,7 +55,7 @@ class Schedule:
 
 
 class Losses(NamedTuple):
-    """Of one step. mel: of the decoder, where it learns beside."""
+    """The losses of one step. mel: of the decoder, where it learns beside."""
 
     flow: float
     stop: float
@@ -219,7 +219,7 @@ class Trainer:
         return batch, self._latents[batch.audio_patches], self._latents[batch.flow_patches]
 
     def _validation_batches(self, held_out: LatentCorpus) -> list[_Validation]:
-        """The same ones at every validation, noise and flow times included, so that losses compare."""
+        """The batches of every validation, noise and flow times included, so that losses compare."""
         recipe = replace(self._schedule.batches, most_feedback_noise=0.0)
         found = []
         for number in range(VALIDATION_BATCHES):

@@ -15,7 +15,7 @@ from models.voxcpm.pool.wire import Record
 
 
 class PooledAdapters:
-    """Those methods of an `AdapterPool` that `VoxCPM` needs.
+    """The adapters of all devices, with the methods of `AdapterPool` that `VoxCPM` needs.
 
     devices: gives those that serve, and raises EngineError where there is none.
     """
@@ -58,7 +58,7 @@ class PooledAdapters:
         return name in self._listed and self._listed[name].enabled
 
     def digest(self, name: str | None) -> str | None:
-        """Of the one that a request of this name speaks with now; None where there is none."""
+        """The digest of the adapter that a request for `name` speaks with now; None where there is none."""
         return self._listed[name].digest if name is not None and self.usable(name) else None
 
     def join(self, device: DeviceProcess, serve: Callable[[], object]) -> None:

@@ -61,7 +61,7 @@ class PooledRequest:
             device.cancel(self)
 
     def fields(self) -> dict[str, Any]:
-        """Of what the next device is asked for."""
+        """The fields of the request to the next device: it continues what was spoken."""
         asked = self._request
         if self._latents:
             earlier = [] if asked.resume_latents is None else list(asked.resume_latents)

@@ -130,7 +130,7 @@ class Serving:
         return {"latents": self._engine.encode_audio(samples, sample_rate, role)}
 
     def _change(self, change: str, **fields: Any) -> Record:
-        """Of the adapters, until `_settle`."""
+        """Change the adapters, until `_settle`."""
         adapters = self._engine.adapters
         self._adapters_before = adapters.held()
         if change == "load":

@@ -35,7 +35,7 @@ _ERRORS: dict[str, type[Exception]] = {
 
 
 class Kind(IntEnum):
-    """Of messages."""
+    """The kinds of messages."""
 
     CALL = Number.FIRST_STEP
     CANCEL = Number.FIRST_STEP + 1
@@ -97,7 +97,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _python_number(value: Any) -> Any:
-    """Of NumPy's numbers, which JSON does not know."""
+    """A Python number for one of NumPy's, which JSON does not know."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} is nothing that a request can hold")

@@ -33,7 +33,7 @@ class Positions(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """Of the language model and of the residual one, [N, H]."""
+    """Hidden states of the language model and of the residual one, [N, H]."""
 
     lm: Tensor
     residual: Tensor
@@ -55,7 +55,7 @@ class Draft(NamedTuple):
 def hidden_states(
     model: VoxCPMModel, inputs: Positions, attention: Attention, adapters: BatchAdapters | None = None
 ) -> Hidden:
-    """Of the ends of `inputs`. adapters: of its positions."""
+    """The hidden states at the ends of `inputs`. adapters: of its positions."""
     embeds = model.embeddings(inputs.token_ids, inputs.audio, inputs.is_audio)
     lm, residual = model.run_language_models(*embeds, inputs.positions, attention, adapters)
     return Hidden(lm, residual) if inputs.ends is None else Hidden(lm[inputs.ends], residual[inputs.ends])

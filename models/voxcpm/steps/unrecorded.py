@@ -144,7 +144,7 @@ class UnrecordedSteps:
         return patches, stops
 
     def _draft(self, parts: list[Part], noise: np.ndarray) -> Draft:
-        """Of parts with one number of solver steps. A stream that ends in text has a patch of zeros there."""
+        """The draft for parts with one number of solver steps. After text the patch before is zeros."""
         silence = bytes(4 * self._patch_shape[0] * self._patch_shape[1])
         last = [key if isinstance(key := part.keys[-1], bytes) else silence for part in parts]
         guidance = [part.state.cfg_value for part in parts]

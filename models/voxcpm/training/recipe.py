@@ -130,7 +130,7 @@ def voice_config() -> VoxCPMConfig:
 
 
 def tiny_config() -> VoxCPMConfig:
-    """The same layout in miniature."""
+    """The bundled model's layout in miniature."""
     local = {"encoder_hidden": 32, "encoder_ffn": 64, "encoder_layers": 1, "dit_layers": 1}
     vae = {
         "encoder_dim": 4,

@@ -35,7 +35,7 @@ def adaptable_convolutions(config: AudioVAEConfig) -> dict[str, Size]:
 
 
 def decoder_layers(layers: Mapping[str, LowRank]) -> dict[str, LowRank]:
-    """Those of an adapter that are of the decoder."""
+    """The layers of an adapter that are in the decoder."""
     return {name: layer for name, layer in layers.items() if name.startswith(PREFIX)}
 
 
@@ -53,7 +53,7 @@ def added_weights(decoder: Decoder, layers: Mapping[str, LowRank]) -> dict[str, 
 
 @torch.no_grad()
 def vae_with(vae: AudioVAE, layers: Mapping[str, LowRank]) -> AudioVAE:
-    """The same encoder, and a decoder with what `layers` add; both share what these leave as it is."""
+    """The VAE with what `layers` add to its decoder; both VAEs share all that these leave as it is."""
     device = next(vae.decoder.parameters()).device
     moved = {name: LowRank(*(tensor.to(device) for tensor in layer)) for name, layer in layers.items()}
     with torch.device("meta"):
@@ -73,7 +73,7 @@ def _convolutions(decoder: Decoder) -> list[tuple[str, nn.Conv1d | nn.ConvTransp
 
 
 def _size(layer: nn.Conv1d | nn.ConvTranspose1d) -> Size:
-    """Of `streaming_layers.pair_weight` or `window_weight`."""
+    """The size of the layer's `streaming_layers.pair_weight` or `window_weight`."""
     if isinstance(layer, CausalUpsample1d):
         return layer.stride[0] * layer.out_channels, 2 * layer.in_channels
     return layer.out_channels, layer.kernel_size[0] * layer.in_channels

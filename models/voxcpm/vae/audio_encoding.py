@@ -43,7 +43,7 @@ class LatentMemory:
         self._lock = threading.Lock()
 
     def get(self, content: Hashable, encode: Callable[[], np.ndarray]) -> np.ndarray:
-        """Those of before, or what `encode` makes."""
+        """The latents known for `content`, or what `encode` makes."""
         with self._lock:
             if content in self._latents:
                 self._latents.move_to_end(content)
@@ -106,7 +106,7 @@ class AudioEncoder:
         return self._vae.encode(upload(self.pad(samples, role), self._device)[None, None])
 
     def _resynthesised(self, latents: torch.Tensor) -> torch.Tensor:
-        """Those [1, D, N] of the audio that the VAE makes of a reference's latents [1, D, N]."""
+        """Latents [1, D, N] of the audio that the VAE makes of a reference's latents [1, D, N]."""
         audio = self._vae.decode(latents)[0, 0].cpu().numpy()
         heard = resample(audio, self._config.audio_vae_config.output_sample_rate, self.sample_rate)
         return self._latents(heard, "reference")[..., : latents.shape[-1]]
@@ -157,7 +157,7 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
 
 
 def _decoded(path: Path) -> tuple[np.ndarray, int]:
-    """The same of what libsndfile does not read. Raises ValueError, also for a file without audio."""
+    """Samples and rate of a file that libsndfile does not read. Raises ValueError, also without audio."""
     import av
 
     with av.open(path) as container:

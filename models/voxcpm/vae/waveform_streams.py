@@ -154,7 +154,7 @@ class WaveformStreams(LastPatches):
 
 
 def decoder_of(sequence: Sequence) -> StreamingDecoder | None:
-    """That of its adapter; None where the model's own serves it."""
+    """The decoder of a sequence's adapter; None where the model's own serves it."""
     adapter = sequence.payload.adapter
     return None if adapter is None else adapter.decoder
 

@@ -27,7 +27,7 @@ STEPS_A_PAUSE = 5
 
 @dataclass(frozen=True)
 class SpeechStatistics:
-    """Of the good speech of one checkpoint."""
+    """What good speech of one checkpoint is like."""
 
     transition: np.ndarray
     """float32 [D + 1, D]: (a frame, 1) @ transition is what is expected of the next frame."""
@@ -38,7 +38,7 @@ class SpeechStatistics:
 
     @classmethod
     def load(cls, directory: Path) -> Self | None:
-        """Those of a checkpoint; None where it brings none. Raises ValueError, KeyError, OSError."""
+        """The statistics of a checkpoint; None where it brings none. Raises ValueError, KeyError, OSError."""
         path = directory / FILE_NAME
         if not path.is_file():
             return None
@@ -70,7 +70,7 @@ class SpeechStatistics:
         return cls(transition.astype(np.float32), whitener.astype(np.float32), *map(float, lengths))
 
     def expected_patches(self, num_tokens: int) -> float:
-        """Of a text of so many tokens."""
+        """How many patches a text of so many tokens usually has."""
         return self.patches_per_token * num_tokens + self.patches_besides
 
     def surprise(self, latents: np.ndarray) -> float:
@@ -100,7 +100,7 @@ class SpeechStatistics:
 
 
 class RunningSurprise:
-    """That of a speech which grows. What it says of n patches depends on them alone.
+    """The surprise of a speech that grows. What it says of n patches depends on them alone.
 
     pauses: within the text. So many of the most surprising steps are left out, with which the words behind a
     pause begin; one of `STEPS_A_PAUSE` at most.
@@ -114,8 +114,8 @@ class RunningSurprise:
         """Taken into account."""
 
     def of(self, latents: Sequence[np.ndarray], look: int) -> float:
-        """Of patches [P, D], at least two. Those that were looked at before, in groups of `look`, are not
-        looked at again.
+        """The surprise of patches [P, D], at least two. Those that were looked at before, in groups of
+        `look`, are not looked at again.
         """
         while len(latents) - self._patches >= look:
             errors, power = self._looked_at(latents[max(self._patches - 1, 0) : self._patches + look])
@@ -136,7 +136,7 @@ class RunningSurprise:
 
 
 class _Errors(NamedTuple):
-    """Of all steps so far: the largest ones, and the others as a sum."""
+    """The errors of all steps so far: the largest ones, and the others as a sum."""
 
     largest: list[float]
     """A heap, the smallest first."""
@@ -154,7 +154,7 @@ class _Errors(NamedTuple):
         return _Errors(largest, others, self.steps + len(errors))
 
     def mean_without(self, count: int) -> float:
-        """Of all but so many of the largest, all of which are kept."""
+        """The mean of all errors but the `count` largest, all of which are kept."""
         kept = len(self.largest) - count
         return (self.others + sum(heapq.nsmallest(kept, self.largest))) / (self.steps - count)
 

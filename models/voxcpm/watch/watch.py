@@ -49,7 +49,7 @@ LOOK_PATCHES = 6
 
 
 class SpeechWatch:
-    """Of one request.
+    """Watches the speech of one request for flaws.
 
     Args:
         num_tokens: of its text; 0 where its length was asked for otherwise.

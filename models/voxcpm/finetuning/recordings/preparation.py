@@ -48,7 +48,7 @@ class Preparation:
         return len(spoken) == len(recordings)
 
     def _examined(self, recordings: list[Recording]) -> list[Spoken]:
-        """Those that can be used; what was found is told."""
+        """The recordings that can be used. Reports what was found in all of them."""
         longest = self.recipe.longest_document
         longest_seconds = min(longest * self._checkpoint.config.patch_seconds / 2, LONGEST_SECONDS)
         journal = self._journal

@@ -41,7 +41,7 @@ class Speech:
     gain: float = 1.0
 
     def at(self, recorded: np.ndarray, rate: int) -> np.ndarray:
-        """The same stretch of `recorded`, which this was made of, at another rate: float32."""
+        """This stretch cut out of `recorded`, from which it was made, at another rate: float32."""
         samples = resample(recorded, self.recorded_rate, rate)
         start, count = (round(n * rate / self.rate) for n in (self.start, len(self.samples)))
         found = samples[start : start + count].astype(np.float32) * np.float32(self.gain)

@@ -109,7 +109,7 @@ class _Documents:
         return self.begin + self.prefix + self.prompt_text + self.text
 
     def only(self, kept: np.ndarray) -> _Documents:
-        """Those of the mask."""
+        """The documents that the mask keeps."""
         return _Documents(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 

@@ -23,7 +23,7 @@ SAMPLED_VOICES = 4
 
 
 def commonest_voices(corpus: LatentCorpus) -> list[int]:
-    """Those with most utterances, at most SAMPLED_VOICES."""
+    """The voices with most utterances, at most SAMPLED_VOICES."""
     counts = np.bincount(corpus.voice, minlength=len(corpus.voices))
     return np.argsort(-counts, kind="stable")[:SAMPLED_VOICES].tolist()
 

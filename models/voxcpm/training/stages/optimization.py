@@ -88,7 +88,7 @@ class Group:
 
 
 def all_tensors(groups: Iterable[Group]) -> list[Tensor]:
-    """Of every group, what `Group.tensors` gives; with `restore` a checkpoint of the optimisation."""
+    """`Group.tensors` of every group; with `restore` a checkpoint of the optimisation."""
     return [tensor for group in groups for tensor in group.tensors()]
 
 

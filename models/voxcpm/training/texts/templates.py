@@ -172,7 +172,7 @@ def acronym(rng: random.Random, words: list[str]) -> str:
 
 
 def repetition(rng: random.Random, words: list[str]) -> str:
-    """The same word or two, again and again."""
+    """A sentence of a word or two, again and again."""
     some = rng.sample(words, rng.choice((1, 1, 1, 2)))
     times = rng.randint(2, 7) if len(some) == 1 else rng.randint(2, 4)
     between = rng.choice((" ", ", ")) if len(some) == 1 else rng.choice((", ", " and "))

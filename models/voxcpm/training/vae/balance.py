@@ -31,7 +31,7 @@ class RunningMean:
 
 
 class Balance:
-    """Of two gradients. Everything stays on the device, so that a captured step can be replayed."""
+    """Balances two gradients. All of it stays on the device, so that a captured step can be replayed."""
 
     def __init__(self, device: torch.device) -> None:
         self._ratio = torch.zeros((), device=device)

@@ -136,7 +136,7 @@ class DecoderTrainer:
         return self._decode(latents)
 
     def judge(self, audio: Tensor) -> list[Judgement]:
-        """Of crops [B, 1, T], what comes after their first UNJUDGED_FRAMES."""
+        """What the discriminators say of crops [B, 1, T], after the first UNJUDGED_FRAMES of each."""
         audio = audio[..., self.unjudged :]
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
             return self.discriminators(audio)
@@ -155,7 +155,7 @@ class DecoderTrainer:
         return {"mel": mel}
 
     def adversarial_gradients(self) -> Losses:
-        """The same against the discriminators; one look of theirs gives their gradient and the decoder's."""
+        """Backward with the discriminators as well; one pass gives their gradient and the decoder's."""
         made = self.reconstruct()
         mel, gradient = self.mel_gradient(made, self.mel_loss)
         _, loud = self.mel_gradient(made, self.loud_mel_loss)
@@ -170,7 +170,7 @@ class DecoderTrainer:
 
     @property
     def adversarial_ratio(self) -> float:
-        """Of this step: 0 while the discriminators are still learning what the decoder does wrong."""
+        """The ratio in this step: 0 while the discriminators learn what the decoder does wrong."""
         since = self.adversarial_steps - self.recipe.judge_warmup_steps
         return self.recipe.adversarial_ratio * min(1.0, max(0.0, since / self.recipe.adversarial_ramp_steps))
 
