@@ -146,8 +146,9 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 
 def _lengths(text: str, language: str) -> Iterator[int]:
-    """Lengths of the sentences, with their white space. Found a stretch at a time: sentencex takes time by the
-    square of the length of what it is given.
+    """Lengths of the sentences, with their white space.
+
+    Found a stretch at a time: sentencex takes time by the square of the length of what it is given.
     """
     start, size = 0, _STRETCH
     while start < len(text):
