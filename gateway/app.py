@@ -123,7 +123,7 @@ def _add_routes(app: FastAPI) -> None:
 
 
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
-    """Of paths whose bodies may be larger than others; one that ends with a slash: of all below it."""
+    """Limits of paths whose bodies may be larger than others'. One that ends with a slash: all below it."""
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes

@@ -95,7 +95,7 @@ class ApiError(HTTPException):
         return {"error": detail.model_dump()}
 
     def to_message(self) -> dict[str, Any]:
-        """The same where no header says when to come back: in a stream, and over a WebSocket."""
+        """The body with `retry_after_seconds`, for streams and WebSockets, where no header says it."""
         retry_after = (self.headers or {}).get("Retry-After")
         return self.to_dict() | ({"retry_after_seconds": int(retry_after)} if retry_after else {})
 
@@ -123,7 +123,7 @@ def few_fields(values: Any) -> Any:
 
 
 def at_most(entries: int) -> BeforeValidator:
-    """That a field has no more entries is seen before any of them is looked at."""
+    """A validator that refuses a field with more entries before any of them is looked at."""
 
     def check(given: Any) -> Any:
         if isinstance(given, dict) and len(given) > entries:

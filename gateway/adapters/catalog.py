@@ -49,8 +49,9 @@ def describe_all(pool: WorkerPool, row: Adapter, tenant: str | None) -> dict[str
 
 
 def spoken_names(pool: WorkerPool, rows: Iterable[Adapter]) -> list[str]:
-    """Of those that can be used now "model:adapter", which clients name as a model; by id where two of one
-    model have the name.
+    """What clients name as a model, "model:adapter", for every adapter that can be used now.
+
+    By id where two adapters of a model have the same name.
     """
     usable = [row for row in rows if is_usable(pool, row)]
     count = Counter((row.model, row.name.casefold()) for row in usable)

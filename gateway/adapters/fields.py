@@ -27,7 +27,7 @@ class AdapterForm(NamedChange):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Of its row, consent left aside."""
+        """The columns of its row, without those of its consent."""
         return {"name": self.name, "description": self.description}
 
     def read_config(self) -> dict[str, Any]:

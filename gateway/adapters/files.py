@@ -28,7 +28,7 @@ class OpenAdapter:
 
 
 class AdapterFiles:
-    """Those that are used now, by digest."""
+    """The files of adapters, by digest; those that are used now are open."""
 
     def __init__(self, store: ContentFiles) -> None:
         self.store = store

@@ -141,7 +141,7 @@ class Adapters:
         return row
 
     async def visible_to(self, tenant: str | None, is_admin: bool = False) -> Sequence[Adapter]:
-        """Those that the caller may see. Raises ApiError 503."""
+        """The adapters that the caller may see. Raises ApiError 503."""
         return await self._registry.visible_to(tenant, everything=is_admin)
 
     async def _examined(self, body: bytes, model: str | None) -> AdapterDescription:

@@ -37,7 +37,7 @@ class AnswerOrder:
 
     @property
     def characters(self) -> int:
-        """Of what goes in, tokens counted as so many each."""
+        """Characters of the prompt, each token counted as `CHARACTERS_PER_TOKEN`."""
         text = sum(len(message.content) for message in self.messages or ()) + len(self.prompt or "")
         return text + CHARACTERS_PER_TOKEN * len(self.prompt_ids or ())
 
@@ -70,7 +70,7 @@ class AnswerOrder:
 
 
 def seed_of_choice(seed: int, number: int) -> int:
-    """Of one of several answers to the same prompt; the first one has the request's own."""
+    """The seed of one of several answers to the same prompt; the first one has the request's own."""
     if number == 0:
         return seed
     digest = hashlib.blake2b(f"{seed}/{number}".encode(), digest_size=8).digest()

@@ -28,7 +28,7 @@ _BEHIND_SECONDS = 2.0
 
 
 class Delivery:
-    """Of one clip; owned by whoever relays it, who ends with `drained` or `drop`.
+    """Delivers the audio of one clip; owned by whoever relays it, who ends with `drained` or `drop`.
 
     Args:
         give: gets what is ready. What it raises, the next `take` or `drained` raises.

@@ -132,7 +132,7 @@ def to_floats(pcm: bytes) -> bytes:
 
 
 def usual_bit_rate(sample_rate: int) -> int:
-    """Of compressed audio for which no other is asked, in bits per second."""
+    """Bits per second of compressed audio where the client asks for none."""
     return min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
 
 

@@ -24,7 +24,7 @@ _INFO = ((b"ISFT", SOFTWARE), (b"ICMT", SOURCE_TYPE))
 
 
 def note_headers(noted: bool) -> dict[str, str]:
-    """Of an HTTP answer that is generated audio."""
+    """Headers of an HTTP answer that is generated audio."""
     return {HEADER: _HEADER_VALUE} if noted else {}
 
 

@@ -30,7 +30,7 @@ def wav_header(sample_rate: int, data_bytes: int, *, noted: bool, samples: str =
 
 
 def with_data_size(header: bytes, data_bytes: int) -> bytes:
-    """The same header for so many bytes of samples."""
+    """The header for so many bytes of samples."""
     whole = UNKNOWN_BYTES if data_bytes == UNKNOWN_BYTES else len(header) - _CHUNK_BYTES + data_bytes
     size, data_size = struct.pack("<I", whole), struct.pack("<I", data_bytes)
     return header[:4] + size + header[8:-4] + data_size

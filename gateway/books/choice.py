@@ -12,7 +12,7 @@ from gateway.database import BookBlock, Job
 
 
 def chosen(block: BookBlock, takes: Sequence[Job]) -> Job | None:
-    """Of the takes of the block, the oldest first; None where none is ready, or there are no words."""
+    """The take that is heard, from `takes`, oldest first; None where none is ready, or there are no words."""
     if not block.said:
         return None
     ready = [take for take in takes if take.state == "complete"]

@@ -34,7 +34,7 @@ class Spoken:
 
     @property
     def speech_seconds(self) -> float:
-        """Of the take."""
+        """The length of the take."""
         return self.take.audio_bytes / 2 / self.take.sample_rate if self.take else 0.0
 
     @property
@@ -44,7 +44,7 @@ class Spoken:
 
 
 def places_without_audio(spoken: Sequence[Spoken]) -> list[int]:
-    """Of the takes whose file is not there, or not whole, as in a copy that lacks it. Blocks."""
+    """Numbers of the blocks, from 1, whose take has no whole file, as in a copy that lacks it. Blocks."""
     return [place for place, each in enumerate(spoken, 1) if each.take is not None and not _is_whole(each)]
 
 
@@ -56,7 +56,7 @@ def _is_whole(spoken: Spoken) -> bool:
 
 
 class Export:
-    """Of the takes as they were when it was asked for."""
+    """A book's audio and times of words, of the takes as they were when it was asked for."""
 
     granularity: Granularity = "word"
 
@@ -124,12 +124,12 @@ class Export:
 
     @property
     def source(self) -> str:
-        """Of the times of all takes; `mixed` where they differ."""
+        """Where the times of words come from; `mixed` where takes differ."""
         sources = {words.source for words, _, _ in self._words()}
         return "mixed" if len(sources) > 1 else "".join(sources) or "estimated"
 
     def texts(self) -> Iterator[str]:
-        """Of each block, and a blank line after it."""
+        """The text of each block, and a blank line after it."""
         return (f"{each.block.text}\n\n" for each in self._spoken)
 
     def timed(self) -> Iterator[dict[str, Any]]:
@@ -153,7 +153,7 @@ class Export:
                 )
 
     def _words(self) -> Iterator[tuple[JobWords, int, float]]:
-        """Of each take, with the characters and seconds before it."""
+        """The words of each take, with the characters and seconds before it."""
         characters, seconds = 0, 0.0
         for each, text in zip(self._spoken, self.texts(), strict=True):
             if each.files is not None:

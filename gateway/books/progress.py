@@ -15,7 +15,7 @@ from gateway.tending.rows import OPEN
 
 @dataclass
 class Progress:
-    """Of one book."""
+    """How far a book is."""
 
     blocks: int = 0
     characters: int = 0

@@ -221,6 +221,6 @@ async def _remove_blocks(rows: AsyncSession, book_id: str, gone: Collection[str]
 
 
 async def delete_rows(rows: AsyncSession, table: type[Job | BookBlock], ids: Sequence[str]) -> None:
-    """Those with these ids, some hundred in a statement."""
+    """Delete the rows with these ids, some hundred in a statement."""
     for start in range(0, len(ids), _AT_ONCE):
         await rows.execute(delete(table).where(table.id.in_(ids[start : start + _AT_ONCE])))

@@ -51,7 +51,7 @@ Row = tuple[str, int, str, Open]
 
 
 class OpenElsewhere:
-    """Of one gateway."""
+    """What clients have open at other gateways, as one gateway knows it."""
 
     def __init__(
         self,

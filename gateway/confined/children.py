@@ -46,7 +46,7 @@ def command(reader: Path, processor_seconds: int, *arguments: str) -> list[str]:
 
 
 class Children:
-    """Of one reader, a folder with a module `reader`."""
+    """Runs one reader, a folder with a module `reader`, in child processes."""
 
     def __init__(self, reader: Path, *, processor_seconds: int, wall_seconds: float, most_bytes: int) -> None:
         self._reader = reader

@@ -8,7 +8,7 @@ from gateway.database.tables import Adapter, Voice, folded_name
 
 
 def fold_names(connection: Connection) -> None:
-    """Those that a former version, which ran beside a newer one during an upgrade, made or changed."""
+    """Fold names that a former version made or changed while it ran beside a newer one during an upgrade."""
     for kind in (Voice, Adapter):
         table = kind.__table__
         known = connection.execute(select(table.c.id, table.c.name, table.c.folded_name)).all()

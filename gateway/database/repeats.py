@@ -34,7 +34,7 @@ class Asked:
 
     @classmethod
     def of(cls, key: str | None, owner: str, content: str) -> Asked:
-        """Of the request of `owner` for `content`."""
+        """What `owner` asks for with `key`: `content`."""
         return cls(_sum(f"{owner}\n{key}"), _sum(content)) if key is not None else NOT_ASKED
 
     def mark(self, row: AskedRow) -> None:

@@ -185,7 +185,7 @@ def _checked(block: list[Any]) -> tuple[str, int, str | None]:
 
 
 def _sample(blocks: Sequence[Found]) -> str:
-    """Of the middle, where a book speaks its own language."""
+    """A sample from the middle, where a book speaks its own language."""
     middle = blocks[len(blocks) // 2 :]
     sample = ""
     for block in middle:

@@ -10,7 +10,7 @@ _READING = ("GET", "HEAD")
 
 
 def methods_of(scope: Scope) -> list[str]:
-    """Those that the path of a request has."""
+    """The methods that the path of a request has."""
     found = {method for method in _METHODS if _is_routed(scope, method)}
     return [method for method in _METHODS if method in found or (method == "HEAD" and "GET" in found)]
 

@@ -20,7 +20,7 @@ def leave_unfinished() -> None:
 
 
 class UnfinishedFilter(logging.Filter):
-    """Of the logger `uvicorn.error`."""
+    """Keeps answers that were left unfinished on purpose out of the log `uvicorn.error`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it tells of anything but an answer that was left so."""

@@ -24,7 +24,7 @@ class ContentFiles:
 
     @property
     def size_bytes(self) -> int:
-        """Of all files, those that were made of the audio too."""
+        """Bytes of all files, with those that were made of the audio."""
         sizes = []
         for path in self._directory.rglob("*"):
             with contextlib.suppress(FileNotFoundError):

@@ -57,7 +57,7 @@ class Disk:
             raise OSError(errno.ENOSPC, "less than min_free_disk_gb is free", str(self._folder))
 
     def look(self) -> bool:
-        """The same, as a question. Raises OSError when there is no answer."""
+        """Whether there is room, as `check` has it. Raises OSError when there is no answer."""
         try:
             self.check()
         except OSError as error:

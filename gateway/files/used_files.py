@@ -19,11 +19,11 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 async def _nothing_more(sha256: str) -> None:
-    """Of a file of which nothing else was made."""
+    """For files of which nothing else was made."""
 
 
 class UsedFiles:
-    """Of one table."""
+    """The files that rows of one table use."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class UsedFiles:
                 await self._delete(unused)
 
     async def remove_leftovers(self) -> None:
-        """Of a gateway that was killed between writing a file and its row."""
+        """Remove files of a gateway that was killed between writing a file and its row."""
         try:
             for sha256 in await asyncio.to_thread(self._store.leftovers, _LEFTOVER_SECONDS):
                 async with self._changing:

@@ -19,7 +19,7 @@ from worker.protocol import ANY_VOICE
 
 
 class BookVoices:
-    """Those of the takes that one gateway works on."""
+    """The voices of the takes that one gateway works on."""
 
     def __init__(self, pool: WorkerPool, store: JobStore, files: Callable[[str], JobFiles]) -> None:
         self._pool, self._store, self._files = pool, store, files

@@ -123,7 +123,7 @@ class JobFiles:
         return folder_bytes(self.folder)
 
     def parts(self) -> list[SpokenPart]:
-        """Those that were spoken; what a crash left of a line is skipped."""
+        """The parts that were spoken; what a crash left of a line is skipped."""
         try:
             with self._parts.open(encoding="utf-8") as lines:
                 return [SpokenPart(*json.loads(line)) for line in lines if line.endswith("\n")]

@@ -39,7 +39,7 @@ def share_of(job: Job) -> float:
 
 
 def audio_seconds(job: Job) -> float:
-    """Of what is spoken."""
+    """Seconds of audio spoken so far."""
     return round(job.audio_bytes / 2 / job.sample_rate, 3) if job.sample_rate else 0.0
 
 

@@ -58,7 +58,7 @@ class JobRequest(SaidRequest):
         return self
 
     def find_chapters(self) -> list[Chapter]:
-        """Those that were named, or that the text has. Takes a while for a long one."""
+        """The chapters that were named, or that the text has. Takes a while for a long one."""
         if isinstance(self.chapters, list):
             return [Chapter(chapter.title, chapter.start) for chapter in self.chapters]
         return find_chapters(self.text) if self.chapters == "auto" and self.input_type == "text" else []

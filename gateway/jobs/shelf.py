@@ -10,7 +10,7 @@ from gateway.sessions.cleanup import Stored
 
 
 class Shelf(Protocol):
-    """Of all books."""
+    """All books, as far as jobs need them."""
 
     async def order_of(self, take: Job) -> tuple[JobRequest, str] | None:
         """What a take says as its block stands, and the sum of that; None where there is no such block.

@@ -37,7 +37,7 @@ class JobStore(TendedRows[Job]):
             return list(await rows.scalars(statement))
 
     async def open_jobs(self) -> list[Job]:
-        """Those that are to be worked on, each owner's first, the oldest first."""
+        """The jobs that are to be worked on, each owner's first, the oldest first."""
         order = (Job.precedence.desc(), Job.created_at, Job.id)
         number = func.row_number().over(partition_by=Job.owner, order_by=order)
         ranked = select(Job.id, number.label("number")).where(Job.state.in_(OPEN)).subquery()

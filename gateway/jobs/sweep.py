@@ -24,7 +24,7 @@ class Swept(Protocol):
     shelf: Shelf | None
 
     def files(self, job_id: str) -> JobFiles:
-        """Of one of them."""
+        """The files of one job."""
 
 
 async def sweep(jobs: Swept, gateway: Gateway) -> None:

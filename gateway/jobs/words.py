@@ -26,12 +26,12 @@ class JobWords:
 
     @property
     def source(self) -> str:
-        """Of all parts; `mixed` where they differ."""
+        """Where the times come from; `mixed` where parts differ."""
         sources = {part["source"] for part in self._parts() if part["cues"]}
         return "mixed" if len(sources) > 1 else "".join(sources) or "estimated"
 
     def texts(self) -> Iterator[str]:
-        """Of each part, with the white space around it."""
+        """The text of each part, with the white space around it."""
         return (part["text"] for part in self._parts())
 
     def timed(self) -> Iterator[dict[str, Any]]:

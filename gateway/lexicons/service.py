@@ -58,7 +58,7 @@ class Lexicons:
         return self.known(tenant, more)
 
     def known(self, tenant: str, more: Mapping[str, str]) -> Lexicon:
-        """The same, as far as it was read before."""
+        """What holds for a request of `tenant`, as far as it was read before."""
         lexicon = Lexicon.of(more)
         for owner in _owners(tenant):
             if (kept := self._kept.get(owner)) is not None:

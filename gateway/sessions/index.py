@@ -117,7 +117,7 @@ class SessionIndex:
             return int(row[0]), int(row[1]), int(row[2])
 
     async def largest_owner_bytes(self) -> int:
-        """Of the owner whose sessions take up most."""
+        """Bytes of the owner whose sessions take up most."""
         each = select(func.sum(Session.size_bytes).label("size")).group_by(Session.owner).subquery()
         async with self._database.transaction() as rows:
             return int(await rows.scalar(select(func.coalesce(func.max(each.c.size), 0))) or 0)

@@ -87,7 +87,7 @@ class Recorder:
             await _settle([recording])
 
     async def all_settled(self, owner: str | None) -> None:
-        """The same for whatever `owner` just recorded; None: everybody."""
+        """`settled` for whatever `owner` just recorded; None: everybody."""
         recordings = self.upkeep.recordings.values()
         await _settle([each for each in recordings if owner is None or each.owner == owner])
 
@@ -116,7 +116,7 @@ class Recorder:
 
 
 async def _settle(recordings: list[Recording]) -> None:
-    """Those that have ended or have no row yet."""
+    """Wait for the recordings that have ended or have no row yet."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_SETTLE_SECONDS):
             for recording in recordings:

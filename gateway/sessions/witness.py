@@ -32,7 +32,7 @@ class ClipWitness(Witness, Listener):
 
     @property
     def session_id(self) -> str | None:
-        """Of the session that the clip is recorded as."""
+        """The id of the session that the clip is recorded as."""
         return self._recording.session_id if self._recording else None
 
     # ------------------------------------------------------------------------------------------ as a listener

@@ -47,7 +47,7 @@ class SessionWords:
 
 
 async def session_words(folder: Path, aligner: Aligner | None) -> SessionWords:
-    """Of a session that has ended. Raises OSError, and DamagedSession."""
+    """The words of a session that has ended. Raises OSError, and DamagedSession."""
     timeline = await asyncio.to_thread(read_timeline, folder)
     until = asyncio.get_running_loop().time() + _LISTENING_SECONDS
     learnt = False

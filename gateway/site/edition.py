@@ -43,7 +43,7 @@ class File:
 
     @cached_property
     def etag(self) -> str:
-        """Of the content."""
+        """The ETag of the content."""
         return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
     @cached_property

@@ -28,7 +28,7 @@ _UNREADABLE = (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError, Runt
 
 
 class KeptEditions:
-    """Those in `folder`; any number of processes may keep theirs there."""
+    """The editions kept in `folder`; any number of processes may keep theirs there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

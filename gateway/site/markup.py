@@ -18,12 +18,12 @@ _ADDRESS = re.compile(r'((?:href|src)=")/static/')
 
 
 def joined(markup: str, parts: Mapping[str, str]) -> str:
-    """The same page with the parts that it names. Raises KeyError for one that is not there."""
+    """The page with the parts that it names. Raises KeyError for one that is not there."""
     return PART.sub(lambda match: parts[match["name"]], markup)
 
 
 def bundled(markup: str, *, style: str | None, script: str | None) -> str:
-    """The same page with one style sheet and one script instead of its own; None leaves them as they are."""
+    """The page with one style sheet and one script instead of its own; None leaves them as they are."""
     if style is not None:
         styles = iter([f'  <link rel="stylesheet" href="/static/{style}">\n'])
         markup = STYLE.sub(lambda _: next(styles, ""), markup)
@@ -33,5 +33,5 @@ def bundled(markup: str, *, style: str | None, script: str | None) -> str:
 
 
 def addressed(markup: str, version: str) -> str:
-    """The same page with addresses of one edition."""
+    """The page with addresses of one edition."""
     return _ADDRESS.sub(rf"\g<1>/static/{version}/", markup)

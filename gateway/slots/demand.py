@@ -22,7 +22,7 @@ _NEWEST_WEIGHT = 0.1
 
 @dataclass(slots=True)
 class ModelDemand:
-    """Of one model; times are readings of the pool's clock."""
+    """What is asked of one model; times are readings of the pool's clock."""
 
     requests: int = 0
     """That were let in."""
@@ -111,5 +111,5 @@ class Demand:
         return requirement.model or (self._text_model if requirement.kind == "text" else "")
 
     def of(self, name: str | None) -> ModelDemand:
-        """Of one model; None and "" stand for any."""
+        """The demand for one model; None and "" stand for any."""
         return self.models.setdefault(name or "", ModelDemand())

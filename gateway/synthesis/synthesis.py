@@ -92,7 +92,7 @@ class Synthesis(Served[Outcome]):
 
     @property
     def seed(self) -> int:
-        """That the clip is made with; final when the listener has heard `started`."""
+        """The seed of the clip; final when the listener has heard `started`."""
         return self.clip.seed
 
     async def _run(self) -> Outcome:
@@ -259,7 +259,7 @@ class Synthesis(Served[Outcome]):
 
     @property
     def kind(self) -> Kind:
-        """Of which kind the request is, as far as it is known by now."""
+        """The kind of the request, as far as it is known by now."""
         model = self.clip.model.name if self.clip.model else self._request.model
         tenant = self._standing.tenant
         kind = Kind.of(model=model, voice=self._request.voice, protocol=self._protocol, tenant=tenant)

@@ -135,7 +135,7 @@ class Lexicon:
         return found
 
     def find_used(self, text: str, found: dict[str, str]) -> Iterator[object]:
-        """The same into `found`, in small steps."""
+        """Put what `used_in` gives into `found`, in small steps."""
         for edit in self._scan(text):
             if edit is not None:
                 found[text[edit.start : edit.end].translate(_SAME)] = edit.spoken
@@ -217,7 +217,7 @@ NO_LEXICON = Lexicon()
 
 
 def _in_any_case(text: str) -> str:
-    """The same, character by character, of texts that differ in nothing but their case."""
+    """One form for texts that differ in nothing but their case, character by character."""
     small = text.lower()
     if len(small) != len(text):  # a Turkish I with a dot becomes two
         small = "".join(character.lower()[0] for character in text)

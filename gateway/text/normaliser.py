@@ -57,7 +57,7 @@ def normalise(
 def normalising(
     text: str, language: str | None, lexicon: Lexicon, fixed: Sequence[Edit], spell: bool
 ) -> Steps[Spoken]:
-    """The same in small steps."""
+    """`normalise` in small steps."""
     respelt, kept = lexicon.respell(text, fixed)
     if language is not None and language.split("-")[0].lower() not in LANGUAGES:
         return respelt

@@ -19,7 +19,7 @@ _NICENESS = 10
 
 
 def answer(whisper: Whisper, line: bytes, source: IO[bytes]) -> dict[str, Any]:
-    """Of one question, whose samples follow in `source`."""
+    """The answer to one question, whose samples follow in `source`."""
     head = json.loads(line)
     pcm = source.read(head["bytes"])
     try:

@@ -20,7 +20,7 @@ _SHORTEST_SPEECH = 0.03
 
 
 class Envelope:
-    """Of one stretch of s16le mono samples. It keeps 400 bytes of a second."""
+    """The loudness of a stretch of s16le mono samples, in 400 bytes a second."""
 
     def __init__(self, sample_rate: int) -> None:
         self._rate = sample_rate
@@ -31,7 +31,7 @@ class Envelope:
 
     @property
     def seconds(self) -> float:
-        """Of the audio so far."""
+        """Seconds of audio so far."""
         return self._samples / self._rate
 
     def add(self, pcm: bytes) -> None:

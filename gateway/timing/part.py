@@ -37,7 +37,7 @@ class PartTimes:
 
     @classmethod
     def wordless(cls, text: str, seconds: float) -> PartTimes:
-        """Of a text of which nothing is said."""
+        """The times of a text of which nothing is said."""
         return cls(text, 0, seconds, Times("estimated", ()), (0.0,) * (len(text) + 1))
 
     @property
@@ -69,7 +69,7 @@ class PartTimes:
         )
 
     def within(self, seconds: float) -> PartTimes:
-        """The same, none of it after so many seconds."""
+        """The times with none after `seconds`."""
         end_seconds = min(self.end_seconds, seconds)
         return replace(self, end_seconds=end_seconds, times=self.times.in_order(seconds))
 

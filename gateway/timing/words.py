@@ -56,7 +56,7 @@ class Times:
         )
 
     def in_order(self, seconds: float) -> Times:
-        """The same within [0, seconds], each word after the one before it."""
+        """The times within [0, seconds], each word after the one before it."""
         at, words = 0.0, []
         for word in self.words:
             start = min(max(word.start_seconds, at), seconds)

@@ -42,7 +42,7 @@ def new_training_id() -> str:
 
 
 def new_recording_id() -> str:
-    """The same of a recording."""
+    """An id of a recording, as hard to guess."""
     return f"r_{secrets.token_urlsafe(16)}"
 
 
@@ -114,7 +114,7 @@ class TrainingFiles:
     # ----------------------------------------------------------------------------------------- what is learnt
 
     def samples(self) -> list[Sample]:
-        """Those there are, the latest first."""
+        """The samples there are, the latest first."""
         steps = sorted(self.learnt.glob("step_[0-9]*"), key=lambda folder: folder.name, reverse=True)
         folders = [("best", self.learnt), *((folder.name.removeprefix("step_"), folder) for folder in steps)]
         found = []
@@ -137,7 +137,7 @@ class TrainingFiles:
 
     @property
     def weights(self) -> Path:
-        """Of the adapter that was learnt."""
+        """The weights of the adapter that was learnt."""
         return self.learnt / _WEIGHTS
 
     def digest_of_weights(self) -> str:

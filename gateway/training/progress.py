@@ -78,7 +78,7 @@ def _by_name(finding: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 
 def read_progress(journal: Path) -> Progress:
-    """Of a journal, which may not be there yet. Blocks. Raises OSError."""
+    """The progress in a journal, which may not be there yet. Blocks. Raises OSError."""
     if journal.is_file() and journal.stat().st_size > MOST_BYTES:
         raise OSError("the journal of a training is too large")
     return progress_of(read_lines(journal))

@@ -54,7 +54,7 @@ class TrainingStore(TendedRows[Training]):
             return list(await rows.scalars(statement))
 
     async def open_trainings(self) -> list[Training]:
-        """Those that are to be worked on, the oldest first."""
+        """The trainings that are to be worked on, the oldest first."""
         order = (Training.started_at, Training.id)
         async with self._database.transaction() as rows:
             return list(await rows.scalars(select(Training).where(Training.state.in_(OPEN)).order_by(*order)))

@@ -46,7 +46,7 @@ def statement_in(language: str, statements: dict[str, str] = STATEMENTS) -> tupl
 
 
 def columns_of(by: str | None, statement: str | None, content: str, at: datetime) -> dict[str, Any]:
-    """Those of a consent that was given, or withdrawn where nobody is named."""
+    """The columns of a consent that was given, or withdrawn where nobody is named."""
     return withdrawn() if by is None or statement is None else given(by, statement, content, at)
 
 

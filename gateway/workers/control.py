@@ -79,7 +79,7 @@ class WorkerControl:
 
     @staticmethod
     def _agreed(kind: type[Answer], is_success: bool, answer: bytes) -> Answer:
-        """Of what a worker may refuse. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
+        """The worker's answer. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
         try:
             if is_success:
                 return kind.model_validate_json(answer)

@@ -41,7 +41,7 @@ router = APIRouter(prefix=PATH)
 
 
 def most_bytes(settings: GatewaySettings) -> int:
-    """Of a body: JSON spells few characters in more than six bytes."""
+    """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * settings.max_job_characters + _BYTES_OF_A_BLOCK * settings.max_book_blocks + (1 << 20)
 
 

@@ -49,7 +49,7 @@ JobsDep = Annotated[Jobs, Depends(_jobs)]
 
 
 def most_bytes(max_characters: int) -> int:
-    """Of a body: JSON spells few characters in more than six bytes."""
+    """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * max_characters + (1 << 20)
 
 

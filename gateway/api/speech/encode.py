@@ -114,7 +114,7 @@ def _header_of(beginning: bytes) -> bytes:
 
 
 async def _by_size(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in pieces of `_PIECE_BYTES` and more; the last has the rest."""
+    """The chunks joined to pieces of at least `_PIECE_BYTES`; the last has the rest."""
     gathered = bytearray()
     async for chunk in chunks:
         gathered += chunk

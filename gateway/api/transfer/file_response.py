@@ -77,7 +77,7 @@ async def ranged(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> No
 
 
 def _asking(scope: Scope, range: str | None) -> Scope:
-    """The same request with this `Range`, or none."""
+    """The request with this `Range`, or with none."""
     others = [each for each in scope["headers"] if each[0] != b"range"]
     return {**scope, "headers": [*others, (b"range", range.encode())] if range else others}
 

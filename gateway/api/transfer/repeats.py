@@ -44,12 +44,12 @@ KeyDep = Annotated[
 
 
 def asked_for(key: str | None, owner: str, order: BaseModel) -> Asked:
-    """Of a body in JSON: how that is spelt does not matter, nor what fields another version has beside it."""
+    """What was asked with a JSON body, however that is spelt and whatever fields it leaves out."""
     return Asked.of(key, owner, order.model_dump_json(exclude_unset=True)) if key is not None else NOT_ASKED
 
 
 async def asked_with(key: str | None, owner: str, fields: Mapping[str, str], file: int) -> Asked:
-    """Of a form with an open file."""
+    """What was asked with a form that has an open file."""
     if key is None:
         return NOT_ASKED
     return Asked.of(key, owner, json.dumps([sorted(fields.items()), await asyncio.to_thread(_sum_of, file)]))

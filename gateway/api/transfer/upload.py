@@ -97,7 +97,7 @@ def _parts_of(parts: dict[str, Any], name: str, max_bytes: int) -> tuple[UploadF
 
 
 def _descriptor(upload: UploadFile) -> int:
-    """Of the upload as a real file: small ones are in memory until now. Blocks."""
+    """The descriptor of the upload as a real file: small ones are in memory until now. Blocks."""
     file = upload.file.fileno()
     upload.file.flush()
     return file

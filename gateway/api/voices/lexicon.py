@@ -37,7 +37,7 @@ Scope = Literal["own", "service"]
 
 
 def _first_wrong(entries: Any) -> Any:
-    """Of entries with something else than a text among them that one alone, for pydantic tells of each."""
+    """Keeps only the first entry that is no text, if there is one: pydantic would report each."""
     if isinstance(entries, dict):
         wrong = next((word for word, spoken in entries.items() if not isinstance(spoken, str)), None)
         return entries if wrong is None else {wrong: entries[wrong]}

@@ -16,7 +16,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class Archive:
-    """Of a zip file. Raises Refusal for one that is damaged or has too many files."""
+    """The files of a zip file. Raises Refusal for one that is damaged or has too many."""
 
     def __init__(self, file: BinaryIO) -> None:
         try:

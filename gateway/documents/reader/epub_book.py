@@ -81,7 +81,7 @@ def _page(content: bytes) -> etree._Element | None:
 
 
 def _found(marks: dict[str, str], root: etree._Element) -> dict[str, str]:
-    """Those of a page; one whose element is not there is at its beginning."""
+    """The marks that lie in a page; one whose element is not there is at its beginning."""
     there = {"", *root.xpath("//@*[local-name()='id' or local-name()='name']")} if marks else set()
     lost = next((title for fragment, title in marks.items() if fragment not in there), None)
     return {"": lost, **marks} if lost else marks

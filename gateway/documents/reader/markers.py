@@ -30,7 +30,7 @@ class Count:
 
 
 class Lists:
-    """Those that are open, one in the other."""
+    """The lists that are open, one in the other."""
 
     def __init__(self) -> None:
         self._open: list[Count | None] = []

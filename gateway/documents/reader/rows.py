@@ -42,7 +42,7 @@ class Rows:
         return self._is_one
 
     def end(self) -> None:
-        """Of the row that was begun."""
+        """End the row that was begun, and add it to the text."""
         self._text.add(said_as_one(self._cells))
         self._cells.clear()
 

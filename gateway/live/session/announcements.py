@@ -87,7 +87,7 @@ class Announcements:
         self._tell("idle", closes_in_seconds=seconds)
 
     def error(self, error: ApiError) -> None:
-        """Of something that does not end the session."""
+        """An error that does not end the session."""
         self._tell("error", fatal=False, **error.to_dict())
 
     def _tell(self, kind: str, **fields: Any) -> None:

@@ -10,7 +10,7 @@ from gateway.timing.part import PartTimes
 
 
 class State(StrEnum):
-    """Of a session."""
+    """The states of a session."""
 
     QUEUED = "queued"
     """Waits for a slot."""

@@ -52,7 +52,7 @@ class Utterance:
 
     @property
     def spoken_characters(self) -> int:
-        """Of what is said."""
+        """Characters of the text as it is spoken."""
         return len(self.text if self.spoken is None else self.spoken.text)
 
     def said(self, share: float) -> int:
@@ -93,7 +93,7 @@ class Timeline:
 
     @property
     def waiting_characters(self) -> int:
-        """Of sentences that nobody has begun to speak."""
+        """Characters of the sentences that nobody has begun to speak."""
         return sum(map(len, self._waiting))
 
     def __bool__(self) -> bool:

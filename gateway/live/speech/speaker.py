@@ -42,11 +42,11 @@ class LiveSpeaker:
 
     @property
     def voice_kind(self) -> VoiceKind:
-        """Of the voice, as far as it is known."""
+        """The kind of the voice, as far as it is known."""
         return self._speaker.kind
 
     def kind(self, protocol: str) -> Kind:
-        """Of which kind its requests are, for what is measured."""
+        """The kind of its requests, for what is measured."""
         kind = Kind.of(model=self.model, voice=self._start.voice, protocol=protocol, tenant=self._tenant)
         return replace(kind, voice=self._speaker.kind)
 

@@ -78,7 +78,7 @@ class Speaking:
 
     @property
     def patches(self) -> int:
-        """Of the utterance that is being spoken."""
+        """Patches of the utterance that is being spoken."""
         clip = self.saying.clip
         return clip.patches if clip else 0
 

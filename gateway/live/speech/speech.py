@@ -69,12 +69,12 @@ class LiveSpeech:
 
     @property
     def voice_kind(self) -> VoiceKind:
-        """Of the voice, as far as it is known."""
+        """The kind of the voice, as far as it is known."""
         return self._speaker.voice_kind
 
     @property
     def seed(self) -> int:
-        """Of all its sentences."""
+        """The seed of all its sentences."""
         return self._speaker.seed
 
     @property

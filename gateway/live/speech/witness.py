@@ -28,7 +28,7 @@ class LiveWitness:
 
     @property
     def session_id(self) -> str | None:
-        """Of the session that it is recorded as."""
+        """The id of the session that it is recorded as."""
         return self._recording.session_id if self._recording else None
 
     def event(self, kind: str, **facts: Any) -> None:

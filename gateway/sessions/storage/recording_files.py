@@ -219,7 +219,7 @@ def _needs_merging(folder: Path) -> bool:
 
 
 def _facts_of(folder: Path) -> Facts | None:
-    """Of a session that has ended, by its meta.json; None for one that has not."""
+    """What meta.json says of a session that has ended; None for one that has not."""
     meta = files.read_json(folder / files.META) or {}
     if meta.get("state", "active") == "active":
         return None

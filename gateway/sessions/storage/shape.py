@@ -54,7 +54,7 @@ class _Timeline(BaseModel):
 
 
 def checked(timeline: dict[str, Any]) -> dict[str, Any]:
-    """The same. Raises DamagedSession for one in which something is missing or of another type."""
+    """The timeline. Raises DamagedSession where something is missing or of another type."""
     try:
         _Timeline.model_validate(timeline)
     except ValueError as error:

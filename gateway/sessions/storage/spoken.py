@@ -15,7 +15,7 @@ from gateway.timing.words import Times
 
 
 def words_of(part: dict[str, Any], utterance: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those words of an utterance that stand in one of its parts."""
+    """The words of an utterance that stand in one of its parts."""
     return [word for word in utterance["words"] if part["start"] <= word["start"] < part["end"]]
 
 

@@ -103,7 +103,7 @@ def _place(timeline: dict[str, Any]) -> None:
 
 
 def _words(utterance: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each part as they were told, else estimated; none after the end of what was recorded."""
+    """The words of each part as they were told, else estimated; none after the end of what was recorded."""
     told, found = utterance["words"], []
     for part in utterance["parts"]:
         within = [word for word in told if part["start"] <= word["start"] < part["end"]]

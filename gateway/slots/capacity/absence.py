@@ -14,7 +14,7 @@ FIRST_GUESS_SECONDS = 15.0
 
 
 class Absence:
-    """Of one worker."""
+    """How long one worker is away, and will be."""
 
     def __init__(self) -> None:
         self._lengths = ServiceTime(EtaTuning(FIRST_GUESS_SECONDS))

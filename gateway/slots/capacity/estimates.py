@@ -97,7 +97,7 @@ class Outlook:
 
 
 class SteadyOutlook(Outlook):
-    """That of so many slots, none of them free, that requests end as evenly as they come.
+    """The outlook where so many slots are in use that requests end as evenly as they come.
 
     Args:
         rate: requests that end in a second.

@@ -94,11 +94,11 @@ class Groups:
         return iter(self._groups)
 
     def with_room(self) -> Iterator[Group]:
-        """Those in which a worker has room now."""
+        """The groups in which a worker has room now."""
         return (group for group in self._groups if group.ready)
 
     def offering(self, requirement: Requirement) -> list[Group]:
-        """Those that could serve the requirement, if not now then when a slot is free."""
+        """The groups that could serve the requirement, if not now then when a slot is free."""
         return [group for group in self._groups if group.serving and group.offers(requirement)]
 
     def serves(self, requirement: Requirement) -> bool:

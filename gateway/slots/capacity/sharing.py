@@ -15,7 +15,7 @@ Say = Callable[[Waiting | Keep | GiveBack], None]
 
 
 class Sharing:
-    """Of one worker."""
+    """What this gateway knows of the use that others make of one worker."""
 
     def __init__(self) -> None:
         self.others = 0

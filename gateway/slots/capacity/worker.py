@@ -76,7 +76,7 @@ class Worker:
 
     @property
     def boot_id(self) -> str | None:
-        """Of the process that answered last; None before that."""
+        """The boot id of the process that answered last; None before that."""
         return self.status.boot_id if self.status else None
 
     @property

@@ -13,10 +13,10 @@ class Workers(dict[str, Worker]):
     """By id."""
 
     def models(self, kind: Literal["speech", "text"]) -> dict[str, AnyModel]:
-        """Of a kind that workers serve, or served before they were restarted, by name."""
+        """The models of a kind that workers serve, or served before they were restarted, by name."""
         found = (worker.model for worker in self.values() if worker.model is not None)
         return {model.name: model for model in found if model.kind == kind}
 
     def models_for(self, requirement: Requirement) -> list[AnyModel]:
-        """Those that meet it, as far as workers told what they serve."""
+        """The models that meet it, as far as workers told what they serve."""
         return [worker.model for worker in self.values() if worker.offers(requirement)]

@@ -43,7 +43,7 @@ class Standing:
     """What the tenant runs, for operators to read."""
 
     def for_the_rest(self, heard_seconds: float) -> Standing:
-        """The same for a clip of which so much was heard before."""
+        """The standing of a clip of which `heard_seconds` were heard before."""
         left_seconds = self.audio_seconds - heard_seconds
         return replace(self, audio_seconds=max(left_seconds, _LEAST_CHARGE_SECONDS))
 

@@ -38,9 +38,9 @@ class Clip:
     ) -> None:
         """`number`: tells the clips of one ticket apart. `tells_words`: `text.said` will be asked for."""
         self.source = request.text
-        """With its markup, where it has some."""
+        """The text with its markup, where it has some."""
         self.script = parse_ssml(request.text, request.language) if request.input_type == "ssml" else None
-        """Of a document: its passages and pauses."""
+        """Passages and pauses of an SSML document; None for plain text."""
         if self.script is not None:
             request = request.model_copy(update={"text": self.script.text})
         self.request = request
@@ -48,32 +48,32 @@ class Clip:
         self.seed = seed
         self.max_audio_seconds = max_audio_seconds
         self.model: ModelDescription | None = None
-        """The model that makes every patch, or that of the worker that is being asked."""
+        """The model that makes every patch; until `taken`, that of the worker that is being asked."""
         self.taken = False
-        """A worker took it: from then on it belongs to the model."""
+        """Whether a worker took it: from then on it belongs to the model."""
         self.latent_bytes = 0
-        """Of each of its patches."""
+        """Bytes of the latents of one patch."""
         self.latents: list[bytes] = []
-        """float32 [P, D] of each committed patch of the present part."""
+        """Latents of each committed patch of the present part, float32 [P, D]."""
         self.patches = 0
-        """Committed in all parts."""
+        """How many patches were committed, in all parts."""
         self.samples = 0
-        """At the model's rate, with the pauses before the parts, and with what was cut."""
+        """Samples committed, at the model's rate, with the pauses before the parts and with what was cut."""
         self.speech_samples = 0
-        """The same without pauses."""
+        """`samples` without pauses."""
         self.heard_samples = 0.0
-        """The same with them, at the speed at which they are heard."""
+        """`samples` with pauses, at the speed at which they are heard."""
         self.finish_reason: str | None = None
         self.part = 0
         """Which part of the text is being spoken."""
         self.take = 0
-        """How often that was spoken before, and dropped or cut."""
+        """How many takes of the present part were dropped or cut before."""
         self.was_cut = False
-        """Whether some of that was heard."""
+        """Whether some of those takes was heard."""
         self.silence = Silence()
-        """Of the patches of this take."""
+        """Counts the silent patches of this take."""
         self.part_start = 0
-        """How many patches the parts before it have."""
+        """How many patches the parts before the present one have."""
         self.conditioning = Conditioning(request.voice)
         """What makes the worker speak with the voice."""
         self.sample: VoiceSample | None = None
@@ -100,7 +100,7 @@ class Clip:
             self.respelt = found
 
     def say_with(self, lexicon: Lexicon) -> None:
-        """The same at once, for the text of a breath."""
+        """`find_words` at once, for a text that is short enough to read without pause."""
         if self.model is None:
             self.respelt = lexicon.used_in(self.request.text)
 
@@ -140,7 +140,7 @@ class Clip:
 
     @property
     def pause_samples(self) -> int:
-        """Of silence at the model's rate before what comes next: a part, or the end of the clip."""
+        """Samples of silence, at the model's rate, before what comes next: a part, or the end of the clip."""
         if self.model is None:
             return 0
         if self.finish_reason is not None:
@@ -155,7 +155,7 @@ class Clip:
 
     @property
     def speed(self) -> float:
-        """Of the present part: the request's, and what its document says."""
+        """The speed of the present part: the request's, times what its document says."""
         return self.request.speed * self.text.parts[self.part].rate
 
     @property
@@ -230,7 +230,7 @@ class Clip:
 
     @property
     def cut_seconds(self) -> float:
-        """Of the speech that was heard: what went wrong and is said again."""
+        """Seconds of speech that were heard, went wrong, and are said again."""
         cut_samples = self.speech_samples - self.patches * self.model.patch_samples
         return max(0, cut_samples) / self.model.sample_rate
 
@@ -256,11 +256,11 @@ class Clip:
 
     @property
     def seconds_left(self) -> float:
-        """Of speech that it may still have."""
+        """Seconds of speech that it may still have."""
         return self.longest_seconds - self.speech_seconds
 
     @property
     def longest_seconds(self) -> float:
-        """Of speech that it may have, at the model's speed."""
+        """Seconds of speech that it may have, at the model's speed."""
         longest_seconds = self.request.max_seconds
         return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds

@@ -21,7 +21,7 @@ class Conditioning:
 
     @property
     def without_prompt(self) -> Conditioning:
-        """The same voice by its reference alone."""
+        """The voice by its reference alone."""
         return replace(self, prompt_text=None, prompt_latents=None)
 
 

@@ -86,7 +86,7 @@ class Reading:
         return told_language(text, self._known, self._otherwise) if self.language is None else self.language
 
     def _told(self, text: str) -> str | None:
-        """The same where it is of interest; else what is known anyway."""
+        """The language of a part, where it is of interest; else what the request says."""
         return self.language_of(text) if self.tells_language else self.language
 
     @property
@@ -103,7 +103,7 @@ class Reading:
         return finished(self.steps(text, fixed))
 
     def steps(self, text: str, fixed: Sequence[Edit] = ()) -> Steps[Spoken]:
-        """The same in small steps."""
+        """`read` in small steps."""
         spell = WORDS_ONLY in self.model.features
         if spell:
             fixed = [replace(edit, spoken=edit.named or edit.spoken) for edit in fixed]
@@ -116,11 +116,11 @@ class Reading:
         return [part for part in self._cut(Passage(text)) if part is not None]
 
     def cut_script(self, script: Script) -> list[Part]:
-        """The same of a document with pauses, each of which parts it."""
+        """`cut` for a document with pauses, each of which ends a part."""
         return [part for part in self.each_part(script) if part is not None]
 
     def each_part(self, script: Script) -> Iterator[Part | None]:
-        """The same, each as it is found; None while nothing is."""
+        """The parts of `cut_script`, each as it is found; None while nothing is."""
         reading = self if self.language is not None else replace(self, language=script.language)
         if reading.tells_language:
             reading = replace(reading, around=reading.language_of(script.text))

@@ -10,14 +10,14 @@ _SEED_BITS = 63
 
 @dataclass(frozen=True)
 class Silence:
-    """Of the patches of a take."""
+    """How many patches of a take are silent."""
 
     patches: int = 0
-    """Silent ones among all."""
+    """How many patches are silent."""
     lately: int = 0
-    """Silent ones at the end."""
+    """How many at the end are silent, in a row."""
     since: int = 0
-    """Audible ones at the end."""
+    """How many at the end are audible, in a row."""
 
     def after(self, silent: bool) -> Silence:
         """With one more patch."""
@@ -47,7 +47,7 @@ class Progress:
 
 
 def seed_of_take(seed: int, part: int, take: int) -> int:
-    """Of a take of a part; the first one has the clip's own."""
+    """The seed of a take of a part; the first take has the clip's own."""
     if take == 0:
         return seed
     digest = hashlib.blake2b(f"{seed}/{part}/{take}".encode(), digest_size=8).digest()

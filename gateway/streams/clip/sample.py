@@ -55,7 +55,7 @@ class VoiceSample:
 
 
 def kept_samples(model: ModelDescription, samples: int, samples_before: int) -> int:
-    """Of the audio of a part, what further parts sound like: from its beginning on; 0: they sound as before.
+    """Samples from the beginning of a part that tell further parts how to sound; 0: they sound as before.
 
     `samples_before`: what they sounded like until then.
     """

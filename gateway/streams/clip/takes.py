@@ -112,7 +112,7 @@ class _Take:
         return _FLAWS.index(self.flaw), -self.confidence
 
     def heard(self, confidence: float | None) -> _Take:
-        """The same, as well as somebody understood it who listened."""
+        """The take with the confidence of whoever listened to it; None: nobody did."""
         if confidence is None:
             return self
         misread = not self.flaw and confidence < LEAST_CONFIDENCE

@@ -49,7 +49,7 @@ class ClipText:
         await in_slices(self.steps())
 
     def steps(self) -> Steps[None]:
-        """The same in small steps, of a text that is read."""
+        """`prepare` in small steps, for a text that is read."""
         parts: list[Part] = []
         for part in self.reading.each_part(self._document):
             if part is not None:

@@ -192,7 +192,7 @@ def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:
 
 
 def _rewritten(spoken: Spoken, text: str) -> Spoken | None:
-    """The same of a text that differs in its white space alone; None where it differs otherwise."""
+    """`spoken` for a text that differs in its white space alone; None where it differs otherwise."""
     here = [place for place, character in enumerate(spoken.written) if not character.isspace()]
     there = [place for place, character in enumerate(text) if not character.isspace()]
     if [spoken.written[place] for place in here] != [text[place] for place in there]:

@@ -105,7 +105,7 @@ class TokenWriter:
 
     @property
     def clip_id(self) -> str:
-        """The same for all that seal this clip, and for no other."""
+        """An id that all tokens of this clip share, and no other's."""
         return self._head
 
     def extend(self, clip: Clip) -> Growth:

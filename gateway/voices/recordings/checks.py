@@ -207,7 +207,7 @@ def _on_rate(recording: Recording) -> list[Check]:
 
 
 def _on_band(recording: Recording, levels: np.ndarray) -> list[Check]:
-    """Of a file whose rate promises more than its microphone, or the way from it, has let through."""
+    """A check of a file whose rate promises more than its microphone, or the way from it, has let through."""
     if recording.sample_rate < _LOW_RATE:
         return []
     sound = _frames(recording)[is_sound(levels)]

@@ -57,7 +57,7 @@ def read_odt(archive: Archive, text: Text) -> None:
 
 
 def read_flat(document: etree._Element, text: Text) -> None:
-    """The same of a document in one file, whose root is `FLAT_ROOT`."""
+    """Read a document in one file, whose root is `FLAT_ROOT`, as `read_odt` does one in an archive."""
     facts = document.find(_META)
     if facts is not None:
         _say(facts, text)
@@ -119,7 +119,7 @@ def _read(body: etree._Element, styles: Styles, numbers: Numbers, text: Text) ->
 
 
 def _level(paragraph: etree._Element, styles: Styles) -> int | None:
-    """Of a heading, by what it is or the title's style; 0: a paragraph; None: nothing to be read out."""
+    """The level of a heading, by itself or the title's style; 0: a paragraph; None: not read out."""
     level = styles.level(paragraph.get(_NAME))
     if level is None or paragraph.tag == _PARAGRAPH:
         return level

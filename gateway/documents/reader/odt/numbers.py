@@ -50,7 +50,7 @@ class _List:
 
 @dataclass
 class Numbers:
-    """Of one document, whose lists, items and paragraphs are told in order."""
+    """Numbers of the lists and headings of one document, which are told in order."""
 
     roots: Sequence[etree._Element]
     styles: Styles

@@ -27,7 +27,7 @@ _MOST_STYLES = 10
 
 @dataclass(frozen=True)
 class Look:
-    """Of text; None: as it is around."""
+    """How text looks; None: as the text around it."""
 
     hidden: bool | None = None
     raised: bool | None = None
@@ -39,7 +39,7 @@ class Look:
 
 
 class Styles:
-    """Of one document, whose parts have these roots."""
+    """The styles of one document, whose parts have these roots."""
 
     def __init__(self, roots: Sequence[etree._Element]) -> None:
         self._styles = {
@@ -48,7 +48,7 @@ class Styles:
         self._looks: dict[tuple[str, str | None], Look] = {}
 
     def look(self, family: str, name: str | None) -> Look:
-        """Of a "text" or "paragraph" of the style."""
+        """The look of a "text" or "paragraph" with the style `name`."""
         key = family, name
         if key not in self._looks:
             look = Look()
@@ -58,7 +58,7 @@ class Styles:
         return self._looks[key]
 
     def level(self, name: str | None) -> int | None:
-        """Of a paragraph that says none itself: 1 of a title, else 0; None: nothing to be read out."""
+        """The level of a paragraph that says none itself: 1 of a title, else 0; None: not read out."""
         for style in self._based("paragraph", name):
             called = _CODED.sub(lambda match: chr(int(match[1], 16)), style.get(_NAME, ""))
             if _SILENT.fullmatch(called):

@@ -64,7 +64,7 @@ def rehearse() -> None:
 
 
 def _lines(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[Line]:
-    """Of a page; none of one that cannot be read."""
+    """The lines of a page; none of one that cannot be read."""
     try:
         page = pdf[number]
         characters = page.get_textpage()

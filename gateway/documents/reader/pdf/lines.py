@@ -157,7 +157,7 @@ def _without_margins(pages: Sequence[Sequence[Line]], body: float) -> list[list[
 
 
 def _margins(pages: Sequence[Sequence[tuple[int, Line]]], body: float) -> dict[tuple[int, int], Line]:
-    """Those of the lines at the edges that belong to the page, by page and edge."""
+    """The lines at the edges that are heads, feet or page numbers, by page and edge."""
     seen: dict[tuple[int, str], list[Line]] = defaultdict(list)
     for edge, line in (each for lines in pages for each in lines):
         seen[edge, _pattern(line)].append(line)

@@ -110,7 +110,7 @@ def _cost(sample: bytes, encoding: str, weight: float) -> float:
 
 
 def _unlikeliness(one: str, encoding: str, language: str, weight: float) -> float:
-    """Of one character."""
+    """How unlikely one character is."""
     if one < "\x80":
         likely = _COSTS[language].get(one.lower(), _UNKNOWN_ASCII) if encoding in LATIN else _ASCII
         return weight * likely if one.isalpha() else 0.0
@@ -121,7 +121,7 @@ def _unlikeliness(one: str, encoding: str, language: str, weight: float) -> floa
 
 
 def _of_many(one: str, language: str) -> float:
-    """Of one character of Chinese, Japanese or Korean."""
+    """How unlikely one character of Chinese, Japanese or Korean is."""
     if one in _CHARACTERS[language]:
         return _FREQUENT_HANGUL if language == "ko" else _FREQUENT
     if language == "ja" and "\u3041" <= one <= "\u30fe":

@@ -43,7 +43,7 @@ def read_subtitles(content: str, text: Text) -> None:
 
 
 def _lines(block: str) -> list[str]:
-    """Those of a cue; none of a comment or of rules for colours."""
+    """The lines of a cue; none of a comment or of rules for colours."""
     lines = block.split("\n")
     times = next((number for number, line in enumerate(lines[:3]) if _TIMES.fullmatch(line)), None)
     if times is None:

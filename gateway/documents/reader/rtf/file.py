@@ -50,7 +50,7 @@ _DEEPEST = 1_000
 
 @dataclass(slots=True)
 class _State:
-    """Of a group; those in it begin with it."""
+    """The state of a group, with which the groups in it begin."""
 
     kind: str = _BODY
     font: int | None = None

@@ -15,7 +15,7 @@ _WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 
 
 class RtfLists:
-    """Of one document; the words of its tables of lists are told in order."""
+    """The lists of one document; the words of its tables of lists are told in order."""
 
     def __init__(self) -> None:
         self._levels: list[int] | None = None

@@ -19,7 +19,7 @@ class _Style:
 
 
 class RtfStyles:
-    """Of one document; the words and names of its table are told in order."""
+    """The styles of one document; the words and names of its table are told in order."""
 
     def __init__(self) -> None:
         self._styles: dict[int, _Style] = {}
@@ -47,7 +47,7 @@ class RtfStyles:
             self._style.name += said
 
     def level(self, style: int, outline: int | None) -> int | None:
-        """Of a paragraph with that style. outline: its own level there, which counts before the style's.
+        """The level of a paragraph with that style. outline: its own level, which counts before the style's.
 
         0: no heading; None: nothing to be read out.
         """

@@ -63,12 +63,12 @@ def tokens(content: bytes) -> Iterator[tuple[str, int | None, bytes]]:
 
 
 def encoding_of_page(page: int | None) -> str:
-    """Of a Windows code page; that of the west where it is none that is known."""
+    """The encoding of a Windows code page; that of the west where it is none that is known."""
     return _PAGES.get(page or 0, WESTERN)
 
 
 def encoding_of_set(character_set: int | None) -> str | None:
-    """Of the characters of a font; "" where they are pictures, None where it has those of the document."""
+    """The encoding of a font's characters; "" where they are pictures, None where it is the document's."""
     if character_set == SYMBOLS:
         return ""
     return _PAGES.get(_CHARACTER_SETS.get(character_set or 0, 0))

@@ -69,7 +69,7 @@ def rehearse() -> None:
 
 
 def _names(paragraph: Paragraph) -> Iterator[str]:
-    """Of its style and those that it is based on."""
+    """The names of its style and of those that it is based on."""
     style = paragraph.style
     for _ in range(_MOST_STYLES):
         if style is None:
@@ -92,7 +92,7 @@ def _words(paragraph: etree._Element) -> str:
 
 
 def _properties(element: etree._Element) -> dict[str, str]:
-    """Those of the run that it is in: name -> value; "true" where none is said."""
+    """Properties of the run around the element: name -> value; "true" where none is given."""
     run = element.getparent()
     found = run.find(_PROPERTIES) if run is not None and run.tag == _RUN else None
     return {each.tag: each.get(_VALUE, "true") for each in ([] if found is None else found)}

@@ -50,7 +50,7 @@ class _List:
 
 
 class Numbers:
-    """Of one document, whose paragraphs are asked about in order."""
+    """Numbers of the paragraphs of one document, which are asked about in order."""
 
     def __init__(self, document: Document) -> None:
         self._lists: dict[str, _List] = {}
