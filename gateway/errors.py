@@ -110,15 +110,16 @@ def disk_full() -> ApiError:
     return ApiError(507, "disk_full", "the disk of the service has no room for more")
 
 
-_MOST_FIELDS = 200
+MOST_FIELDS = 200
+"""Of an object, beyond which it is no body of ours."""
 
 
 def few_fields(values: Any) -> Any:
     """For a `model_validator` before all others. No body has so many fields, and pydantic tells at length of
     each that is unknown; a list takes `fail_fast` for that.
     """
-    if isinstance(values, dict) and len(values) > _MOST_FIELDS:
-        return dict(islice(values.items(), _MOST_FIELDS))
+    if isinstance(values, dict) and len(values) > MOST_FIELDS:
+        return dict(islice(values.items(), MOST_FIELDS))
     return values
 
 
@@ -169,7 +170,7 @@ def not_json(cause: ValueError | RecursionError, what: str = "body") -> ApiError
 class FieldError(ValueError):
     """A rule between fields is broken; raised inside pydantic validators of whole models."""
 
-    def __init__(self, param: str, code: str, message: str) -> None:
+    def __init__(self, param: str | None, code: str, message: str) -> None:
         self.param = param
         self.code = code
         super().__init__(message)

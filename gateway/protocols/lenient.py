@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from gateway.errors import MOST_FIELDS, FieldError
+
 
 class Lenient(BaseModel):
     """A body or a message that may hold more than is understood here; that is in `model_extra`."""
@@ -17,4 +19,8 @@ class Lenient(BaseModel):
     def _null_is_nothing(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
+        if len(values) > MOST_FIELDS:
+            raise FieldError(
+                None, "invalid_body", f"has {len(values)} fields, at most {MOST_FIELDS} are taken"
+            )
         return {name: value for name, value in values.items() if value is not None}

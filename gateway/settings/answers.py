@@ -6,15 +6,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+MOST_ANSWER_CHOICES = 128
+MOST_CHAT_MESSAGES = 10_000
+
 
 class AnswerSettings(BaseModel):
     """What may be asked of text models."""
 
     max_answer_tokens: Annotated[int, Field(gt=0, le=1 << 20)] = 32_768
     """Of one answer, also where a request says nothing; the model's own room may be less."""
-    max_answer_choices: Annotated[int, Field(gt=0, le=128)] = 8
+    max_answer_choices: Annotated[int, Field(gt=0, le=MOST_ANSWER_CHOICES)] = 8
     """Answers of one request (`n`, and several prompts), each of which takes a slot."""
     max_prompt_characters: Annotated[int, Field(gt=0, le=2_000_000)] = 400_000
     """Of all that goes into one answer."""
-    max_chat_messages: Annotated[int, Field(gt=0)] = 1000
+    max_chat_messages: Annotated[int, Field(gt=0, le=MOST_CHAT_MESSAGES)] = 1000
     """Of a conversation."""

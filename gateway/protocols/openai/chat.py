@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from itertools import chain, islice
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, FieldError
 from gateway.protocols.lenient import Lenient
@@ -17,6 +19,7 @@ from gateway.protocols.openai.spoken import AudioOptions
 from gateway.protocols.openai.spoken_answers import spoken_answer
 from gateway.requests import Text
 from gateway.service import GatewayDep
+from gateway.settings.answers import MOST_CHAT_MESSAGES
 from worker.protocol import TokenFacts
 
 router = APIRouter()
@@ -36,18 +39,38 @@ _ROLES = {"developer": "system"}
 
 def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     """They go to a template as they are: no more, and no deeper, than one has a use for."""
-    if _depth(options) > _DEEPEST_OPTION or len(json.dumps(options)) > _MOST_OPTION_BYTES:
+    if not _is_small(options) or len(json.dumps(options)) > _MOST_OPTION_BYTES:
         limits = f"{_MOST_OPTION_BYTES} bytes of JSON, {_DEEPEST_OPTION} levels deep"
         raise ValueError(f"takes at most {limits}")
     return options
 
 
-def _depth(value: Any, limit: int = _DEEPEST_OPTION + 1) -> int:
-    """Of lists and objects in each other, counted up to `limit`."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    if inner is None or not limit:
-        return 0
-    return 1 + max((_depth(each, limit - 1) for each in inner), default=0)
+def _is_small(options: dict[str, Any]) -> bool:
+    """Whether lists and objects are no deeper in each other, and hold fewer values than there may be bytes;
+    more than those are not looked at.
+    """
+    level: list[Any] = [options]
+    for _ in range(_DEEPEST_OPTION + 1):
+        level = list(islice(chain.from_iterable(map(_values, level)), _MOST_OPTION_BYTES))
+        if len(level) == _MOST_OPTION_BYTES:
+            return False
+    return not level
+
+
+def _values(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _check_number(messages: Any) -> Any:
+    """That there are too many is seen before any of them is looked at."""
+    if isinstance(messages, list) and len(messages) + sum(map(_parts, messages)) > MOST_CHAT_MESSAGES:
+        raise ValueError(f"has more than {MOST_CHAT_MESSAGES} messages and parts of messages")
+    return messages
+
+
+def _parts(message: Any) -> int:
+    content = message.get("content") if isinstance(message, dict) else None
+    return len(content) if isinstance(content, list) else 0
 
 
 class TextPart(BaseModel):
@@ -76,7 +99,7 @@ class Message(Lenient):
 class ChatRequest(SamplingFields):
     """The body. What is not understood is named in `X-Ignored-Fields`."""
 
-    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)]
+    messages: Annotated[list[Message], Field(min_length=1, fail_fast=True), BeforeValidator(_check_number)]
     """The conversation so far."""
     max_completion_tokens: TokenCount | None = None
     """The same as `max_tokens`, by its newer name."""

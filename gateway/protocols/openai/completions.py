@@ -12,6 +12,7 @@ from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
 from gateway.protocols.openai.sampling import SamplingFields, TokenCount, check_length
 from gateway.requests import Text
 from gateway.service import GatewayDep
+from gateway.settings.answers import MOST_ANSWER_CHOICES
 from worker.protocol import MAX_TOKENS, TokenFacts
 
 router = APIRouter()
@@ -39,8 +40,8 @@ def _branch_of(prompt: Any) -> str:
 Prompt = Annotated[
     Annotated[Text, _TEXT]
     | Annotated[TokenIds, _IDS]
-    | Annotated[list[Text], Field(fail_fast=True), _TEXTS]
-    | Annotated[list[TokenIds], Field(fail_fast=True), _LISTS],
+    | Annotated[list[Text], Field(max_length=MOST_ANSWER_CHOICES, fail_fast=True), _TEXTS]
+    | Annotated[list[TokenIds], Field(max_length=MOST_ANSWER_CHOICES, fail_fast=True), _LISTS],
     Discriminator(_branch_of),
 ]
 

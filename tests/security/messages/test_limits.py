@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +14,10 @@ from starlette.routing import BaseRoute
 
 from gateway.api.voices.lexicon import Entries
 from gateway.app import create_app
+from gateway.errors import from_validation
+from gateway.protocols.lenient import Lenient
+from gateway.protocols.openai.chat import ChatRequest
+from gateway.protocols.openai.completions import CompletionRequest
 from gateway.settings import load_settings
 from tests.security.apps import running_app
 
@@ -126,3 +131,58 @@ def test_nobody_is_told_of_thousands_of_words_that_are_none() -> None:
         Entries.model_validate({"entries": {f"k{number}": 1 for number in range(5_000)}})
     (told,) = refused.value.errors()
     assert told["loc"] == ("entries", "k0") and "string" in told["msg"]
+
+
+def test_no_body_of_another_service_has_thousands_of_fields() -> None:
+    """Those that are unknown are ignored there; a megabyte of them held up everybody for 0.2 s."""
+    kinds = set(all_bodies(create_app(load_settings(worker_urls="http://127.0.0.1:9")).routes))
+    lenient = {kind for kind in kinds if issubclass(kind, Lenient)}
+    assert len(lenient) > 5
+    for kind in lenient:
+        with pytest.raises(ValidationError) as refused:
+            kind.model_validate({f"k{number}": 1 for number in range(201)})
+        error = from_validation(refused.value.errors())
+        assert (error.code, error.param) == ("invalid_body", None)
+        assert error.message == "has 201 fields, at most 200 are taken"
+
+
+SPY = {"role": "spy"}
+TEXT_PARTS = [{"type": "text", "text": "a"}] * 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "place"),
+    [
+        (ChatRequest, {"messages": [SPY] * 10_001}, "messages"),
+        (ChatRequest, {"messages": [SPY | {"content": TEXT_PARTS}] * 50}, "messages"),
+        (CompletionRequest, {"prompt": ["a"] * 129}, "prompt"),
+        (CompletionRequest, {"prompt": [[1]] * 129}, "prompt"),
+    ],
+)
+def test_that_there_are_too_many_is_seen_before_they_are_looked_at(
+    kind: type[BaseModel], body: dict[str, Any], place: str
+) -> None:
+    """Three megabytes of short messages or prompts held up everybody for one to two seconds."""
+    with pytest.raises(ValidationError) as refused:
+        kind.model_validate(body)
+    error = from_validation(refused.value.errors())
+    assert error.param == place and re.search(r"more than 10000 messages|at most 128 items", error.message)
+
+
+class Looked(list):  # type: ignore[type-arg]
+    """A list that knows how much of it was looked at."""
+
+    seen = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for value in super().__iter__():
+            self.seen += 1
+            yield value
+
+
+def test_no_more_options_of_a_template_are_looked_at_than_there_may_be() -> None:
+    """Three megabytes of them held up everybody for a second and a half."""
+    many = Looked([[]] * 50_000)
+    with pytest.raises(ValidationError, match="8192 bytes of JSON"):
+        ChatRequest.model_validate({"messages": [{"role": "user"}], "chat_template_kwargs": {"a": many}})
+    assert many.seen <= 8192
