@@ -94,10 +94,16 @@ class ApiError(HTTPException):
         detail = ErrorDetail(message=self.message, type=self.type, param=self.param, code=self.code)
         return {"error": detail.model_dump()}
 
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """When to come back; None where nothing says so."""
+        retry_after = (self.headers or {}).get("Retry-After")
+        return int(retry_after) if retry_after else None
+
     def to_message(self) -> dict[str, Any]:
         """The body with `retry_after_seconds`, for streams and WebSockets, where no header says it."""
-        retry_after = (self.headers or {}).get("Retry-After")
-        return self.to_dict() | ({"retry_after_seconds": int(retry_after)} if retry_after else {})
+        seconds = self.retry_after_seconds
+        return self.to_dict() | ({} if seconds is None else {"retry_after_seconds": seconds})
 
 
 def internal_error() -> ApiError:

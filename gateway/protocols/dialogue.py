@@ -149,6 +149,10 @@ class Dialogue:
         self.finishing = True
         self._feed()
 
+    def persist(self) -> None:
+        """From now on come again where there is no room in line: the client has had a part of it."""
+        self._hosted.speech.begun = True
+
     def cancel(self) -> None:
         """End now: nothing of it is heard any more."""
         self.cancelled = True

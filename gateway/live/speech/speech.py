@@ -2,9 +2,14 @@
 
 `LiveSpeech.run()` is one coroutine, as `Synthesis.run()` is: cancelling it, at any point, gives back what it
 holds. It queues when there is something to say, and keeps its slot as long as `Speaking` has a use for it.
+A session that has begun to speak is not ended by a full queue: it comes again until there is room.
 """
 
 from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
 
 import structlog
 
@@ -24,6 +29,9 @@ from gateway.synthesis.attempts import Attempts
 from gateway.voices.resolution import VoiceKind
 
 logger = structlog.get_logger(__name__)
+
+_AGAIN_SECONDS = 2.0
+"""At most, until a session that found no room in line comes again."""
 
 
 class _LetGo(Exception):
@@ -56,6 +64,9 @@ class LiveSpeech:
             gateway, session, start, request_id, self._speaker, self._attempts, witness, protocol
         )
         self._whole, self._hold = Interruption(), Interruption()
+        self.begun = False
+        """What is to be said follows from what was heard or read already: no room in line is no end of it."""
+        self._no_room_since: float | None = None
 
     @property
     def audio_seconds(self) -> float:
@@ -93,7 +104,7 @@ class LiveSpeech:
                 while not session.finished:
                     self._work.changed.clear()
                     if session.wants_slot and not session.paused:
-                        await self._queue()
+                        await self._take_turn()
                     else:
                         await self._work.changed.wait()
                 await self._work.saying.all_told()
@@ -106,6 +117,33 @@ class LiveSpeech:
             self._work.end_span("client_gone")
             self._work.saying.drop()
             session.close()
+
+    async def _take_turn(self) -> None:
+        """Use a slot, or wait a while where the line has no room. Raises ApiError."""
+        try:
+            await self._queue()
+        except ApiError as error:
+            if error.status_code != 429 or not self.begun:
+                raise
+            await self._wait_outside(error)
+
+    async def _wait_outside(self, refusal: ApiError) -> None:
+        """Until it makes sense to ask again. Raises the refusal where that went on for too long."""
+        session, now = self._session, time.monotonic()
+        if self._no_room_since is None:
+            self._no_room_since = now
+            logger.info("live session finds no room", request_id=self._request_id, code=refusal.code)
+        elif now - self._no_room_since >= self._gateway.settings.queue_timeout_seconds:
+            raise refusal
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(refusal.retry_after_seconds, _AGAIN_SECONDS)):
+                while session.may_speak:
+                    self._work.changed.clear()
+                    await self._work.changed.wait()
+        if not session.may_speak:
+            self._no_room_since = None
+            if not session.paused and not session.finished:
+                session.gave_back("idle")
 
     async def _queue(self) -> None:
         """Wait for a slot and keep it until it is not needed any more."""
@@ -129,6 +167,8 @@ class LiveSpeech:
                 logger.info("live session let go of its slot", request_id=self._request_id)
             finally:
                 self._ticket = None
+                if ticket.attempts:
+                    self.begun, self._no_room_since = True, None
                 self._session.lost_slot(for_good=True)
 
     def _tell_position(self, ticket: Ticket) -> None:

@@ -128,6 +128,7 @@ class Speaking(DialogueListener):
 
     def wrote(self, written: Written) -> None:
         """More to say."""
+        self._dialogue.persist()
         self._say(self._aloud.add(written.text))
 
     def _say(self, text: str) -> None:

@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 import soundfile
 
-from tests.gateway.stages.processes import GatewayProcess, StartFleet, all_free, check_error, started_fleets
+from tests.gateway.stages.processes import (
+    GatewayProcess,
+    StartFleet,
+    all_free,
+    check_error,
+    eventually,
+    queue_of,
+    started_fleets,
+)
 from tests.text_models import telling_model
 from tests.worker.harness import WorkerProcess
 
@@ -101,6 +109,34 @@ async def test_who_waits_for_its_speech_is_told_its_place(fleet: GatewayProcess)
     assert places[0] == (1, True)
     assert written and spoken
     await all_free(fleet)
+
+
+async def test_an_answer_that_is_being_read_is_not_ended_by_a_full_queue(
+    start: StartFleet, model: Path
+) -> None:
+    """Its speech waits for the only slot, and a request of a higher class takes its place in line."""
+    workers = [start.worker(model=str(model), device="cpu"), start.worker(slots=1, step_ms=5)]
+    gateway = start.gateway(workers, max_queue=1).wait_until_serving(2)
+    ahead = {"text": "A long story. " * 200, "format": "pcm", "stream": True}
+    higher = {"text": "At once!", "format": "pcm"}
+    transcript, audio, asked = "", b"", None
+
+    async def higher_waits() -> bool | None:
+        return [one["priority"] for one in (await queue_of(gateway))["queue"]] == ["default"] or None
+
+    async with gateway.http() as http, contextlib.AsyncExitStack() as clips:
+        await clips.enter_async_context(http.stream("POST", "/tts", json=ahead))
+        async for delta in deltas(gateway, {**SPOKEN, "priority": "bulk"}):
+            transcript += delta.get("audio", {}).get("transcript", "")
+            audio += base64.b64decode(delta.get("audio", {}).get("data", ""))
+            if asked is None:
+                asked = asyncio.create_task(http.post("/tts", json=higher))
+                await eventually(higher_waits, "the answer kept its place")
+                await clips.aclose()
+        assert (await asked).status_code == 200
+    assert transcript == await written(gateway, SPOKEN)
+    assert len(audio) / 2 / 24000 == pytest.approx(len(transcript) / 15, rel=0.2)
+    await all_free(gateway)
 
 
 @pytest.mark.parametrize("format", ["wav", "mp3"])

@@ -5,6 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 
+import pytest
+from pytest import MonkeyPatch
+
+from gateway.errors import ApiError
+from gateway.live.speech import speech
+from gateway.slots.demand import Demand
 from gateway.slots.line.standing import Standing
 from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.sessions.recordings import until
@@ -70,3 +76,66 @@ async def test_the_time_of_a_pause_does_not_count_as_waited() -> None:
                 client.session.resume()
                 client.session.stop()
     assert client.pcm == owed(SENTENCES[0])
+
+
+def refusals(demand: Demand) -> int:
+    return sum(model.refused for model in demand.models.values())
+
+
+async def _told_and_silent(client: Client) -> None:
+    """It has said the first sentence, and given its slot back."""
+    client.session.append(SENTENCES[0])
+    client.session.flush()
+    await until(lambda: bool(client.of_type("released")))
+
+
+async def test_a_session_that_has_spoken_waits_for_room_in_a_full_line(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    limits = {"max_queue": 0, "live_slot_seconds": 0.01}
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
+        client, demand = Client(gateway), gateway.pool.demand
+        async with client.running():
+            await _told_and_silent(client)
+            with gateway.pool.admit("busy", ANY):
+                client.session.append(SENTENCES[1])
+                client.session.flush()
+                await until(lambda: refusals(demand) > 2)
+                client.session.pause()
+                client.session.resume()
+            client.session.stop()
+    assert client.pcm == owed(SENTENCES[0]) + owed(SENTENCES[1])
+
+
+async def test_a_session_that_is_cut_off_outside_a_full_line_can_end(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 1e6)
+    limits = {"max_queue": 0, "live_slot_seconds": 0.01}
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
+        client, demand = Client(gateway), gateway.pool.demand
+        async with client.running():
+            await _told_and_silent(client)
+            gateway.pool.workers["w0"].service_time.observe(1e6)
+            with gateway.pool.admit("busy", ANY):
+                client.session.append(SENTENCES[1])
+                client.session.flush()
+                await until(lambda: refusals(demand) > 0)
+                client.session.cancel(0)
+                client.session.stop()
+    assert client.pcm == owed(SENTENCES[0])
+
+
+async def test_a_full_line_ends_a_session_in_the_end_and_one_that_has_not_begun_at_once(
+    monkeypatch: MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    limits = {"max_queue": 0, "live_slot_seconds": 0.01, "queue_timeout_seconds": 0.05}
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
+        client = Client(gateway)
+        with pytest.raises(ApiError) as refused, ExitStack() as busy:
+            async with client.running():
+                await _told_and_silent(client)
+                busy.enter_context(gateway.pool.admit("busy", ANY))
+                with pytest.raises(ApiError) as late:
+                    await Client(gateway).say_all(SENTENCES[0])
+                client.session.append(SENTENCES[1])
+                client.session.stop()
+    assert (refused.value.code, late.value.code) == ("queue_full", "queue_full")
