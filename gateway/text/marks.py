@@ -15,7 +15,12 @@ EMOJI = (
     "[\ufe0f\u200d\U0001f3fb-\U0001f3ff\u20e3\U0001f000-\U0001faff\u2600-\u27bf]*"
 )
 """Without the signs of music, ♭ ♮ ♯."""
-_TAGS = "b|i|u|s|em|strong|br|p|div|span|code|pre|ul|ol|li|h[1-6]|sub|sup|small|mark|del|ins|a|img|hr"
+_INLINE = "b|i|u|s|em|strong|span|code|sub|sup|small|mark|del|ins|a|img|kbd|font"
+_BLOCK = (
+    "br|p|div|pre|ul|ol|li|h[1-6]|hr|details|summary|table|thead|tbody|tr|td|th|blockquote|center|figure|"
+    "figcaption|dl|dt|dd"
+)
+"""Tags of what stands apart from the words around it."""
 
 
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -25,6 +30,7 @@ NOTE = rf"(?:(?<=[a-z]{{3}})(?<!sin|cos|tan|log)|(?<=[.,;:!?”’\"]))[{RAISED}
 """The figure of a note in Latin script, behind a word or a sentence; a power stands behind a short sign."""
 _ATTRIBUTE = r"""[A-Za-z][\w:-]{0,40}(?:\s?=\s?(?:"[^"<>\n]*"|'[^'<>\n]*'|[^\s<>"'=&]+))?"""
 """Of a tag; "a<b && c>d" has none."""
+_TAG_ENDS = rf"(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>"
 _NOTES = r"(?:\[[1-9]\d{0,2}\]){1,9}"
 _PROGRAM = re.compile(r"[={};]|\w\(")
 _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
@@ -51,6 +57,13 @@ _NUMBER = r"\d{1,3}[.)][ \t]+(?=[^\W\d])"
 _BULLET = r"[ \t]*[-*+•][ \t]+(?=\S)(?!\d+\s*=)"
 _LAST = r"(?<=[^\W_]|[)\]*`])"
 """Of a line that no sign ends."""
+_TARGET = r"\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:[ \t]{1,9}\"[^\"\n]{0,200}\")?\)"
+"""Where a link leads, maybe with a title."""
+_CLOCK = r"(?:\d{1,2}:)?\d\d:\d\d[.,]\d{3}"
+_CUE = rf"(?:\d{{1,5}}[ \t]{{0,9}}\r?\n)?{_CLOCK}[ \t]{{1,9}}-->[ \t]{{1,9}}{_CLOCK}[^\n]*\n?"
+"""Of subtitles: its number, and from when to when it is shown."""
+_FACES = r":['’]?-?[)(]{1,9}|:-?[p/|oO]|xD+|</3|\^_?\^|>_+<|-_+-|T_T|[oO]_[oO]|¯\\{0,3}_?[(（]ツ[)）]_?/¯"
+"""That are no words; ":D" and the like stand closer to words."""
 _MATHS = r"[A-Za-z\\|][^$\n]{0,200}(?<=\S)"
 """Between two "$" of TeX: no sum begins with a letter, and no sign of a sum follows a letter."""
 _SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
@@ -73,13 +86,25 @@ MARKS: tuple[Rule, ...] = (
         rf"(?<![{_FORMULA}])[{_FORMULA}]{{1,40}}[{_SUBSCRIPT}][{_FORMULA}{_SUBSCRIPT}{RAISED}⁺⁻]{{0,80}}",
         lambda match: re.sub(rf"([{_SUBSCRIPT}])(?=\d)", r"\1 ", match[0]).translate(_LOWERED),
     ),
+    rule(rf"^{_CUE}", "", re.M),
+    rule(r"<!--[^<>]{0,2000}-->", ""),
+    rule(rf"(?:(?<!\S)|(?<=[\u3400-\u9fff，。！？～]))(?:{_FACES})(?=[\s.,!?，。！？]|$)", ""),
+    rule(r"(?<![\w\\:/.%])\w{1,60}(?:\\_\w{1,60}){1,9}(?![\w\\])", lambda match: match[0].replace("\\", "")),
+    rule(r"(?<!\\)\\(?P<sign>[*#~`])", lambda match: match["sign"]),
     rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
     rule(r"`+", ""),
-    rule(r"(?P<say>!?\[)[^\[\]\n]{0,500}\]\([^()\s]{0,2000}\)", ""),
-    rule(r"!?\[[^\[\]\n]{0,500}(?P<say>\]\([^()\s]{0,2000}\))", ""),
+    rule(rf"(?P<say>!?\[)[^\[\]\n]{{0,500}}\]{_TARGET}", ""),
+    rule(rf"!?\[[^\[\]\n]{{0,500}}(?P<say>\]{_TARGET})", ""),
+    rule(rf"\[(?=!\[)|(?<=\))\]{_TARGET}", ""),
+    rule(r"^\[\^[\w-]{1,40}\]:[ \t]{0,9}", "", re.M),
+    rule(r"(?<=[\w.,;:!?”\"'’)*。，；：！？])\[\^[\w-]{1,40}\](?![\w*+?{$])", ""),
+    rule(r"^[ \t]{0,3}\[[^\[\]\n]{1,100}\]:[ \t]{1,9}<?https?://\S{1,2000}[^\n]*$", "", re.M),
+    rule(r"(?<![\w\])])\[[^\[\]\n]{0,300}[A-Za-z)`]\](?P<say>\[\d{0,3}\])", ""),
     rule(r"^[ \t]*(?P<say>#{1,6}[ \t]+)", "", re.M),
-    rule(r"^[ \t]*(?P<say>>[ \t]?)", "", re.M),
+    rule(r"^[ \t]*(?P<say>(?:>[ \t]?){1,20})", "", re.M),
     rule(r"^[ \t]*(?:(?:\*[ \t]*){3,80}|(?:_[ \t]*){3,80})$", "", re.M),
+    rule(r"^(?P<say>[-=]{4,}[ \t]*)(?=[^-=\s])|^={3,}[ \t]*$|(?<![-=])[-=]{4,}$", "", re.M),
+    rule(r"(?<=\w)[ \t]?(?<!\.)\.{5,}[ \t]?(?=\w)", ", "),
     rule(r"^[|: \t-]+$", lambda match: "" if "---" in match[0] else None, re.M),
     rule(rf"{_LAST}(?P<say>[ \t]*\n)(?={_BULLET})", _paused),
     rule(rf"^[ \t]*{_NUMBER}[^\n]*{_LAST}(?P<say>[ \t]*\n)(?=[ \t]*{_NUMBER})", _paused, re.M),
@@ -94,6 +119,7 @@ MARKS: tuple[Rule, ...] = (
     rule(rf"(?<!\w)\w{{0,40}}(?:{_ENTITY}\w{{0,40}}){{1,20}}", _unescaped),
     rule(rf"(?<=[.,;:!?”’\"。，；：！？])(?P<say>{_NOTES})(?=[\s\u3400-\u9fff]|$)", ""),
     rule(rf"(?<=[a-z]{{3}})(?P<say>{_NOTES})(?=[,.:!?]?(?:\s+[^\W_]|\s*$))", _noted),
+    rule(r"^\d{1,2}(?P<say>/)(?=[ \t]+[A-Z])", ".", re.M),
     rule(r"^[ \t]*(?:\d{1,3}|[A-Za-z])(?P<say>\))(?=[ \t]*[\u3400-\u9fff]|[ \t]+\S)", ".", re.M),
     rule(r"~~", ""),
     rule(rf"(?<![A-Za-z0-9$\\])(?P<say>\$)(?={_MATHS}\$(?![A-Za-z0-9$({{]))", ""),
@@ -102,7 +128,8 @@ MARKS: tuple[Rule, ...] = (
     rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
     rule(rf"(?<!\w)(?P<say>_)(?=[^\W_]{_SLANTED}_(?!\w))", ""),
     rule(rf"(?<!\w)_[^\W_]{_SLANTED}(?P<say>_)(?!\w)", ""),
-    rule(rf"</?(?:{_TAGS})(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>", "", re.I),
+    rule(rf"(?<=\S)</?(?:{_BLOCK}){_TAG_ENDS}(?=[^\s<])", "\n", re.I),
+    rule(rf"</?(?:{_INLINE}|{_BLOCK}){_TAG_ENDS}", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(EMOJI, ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
