@@ -7,6 +7,7 @@ on belongs to the new revision from then on. Of another nobody knows, and its ow
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -22,6 +23,8 @@ from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused,
 logger = structlog.get_logger(__name__)
 
 _LOOK_SECONDS = 2.0
+_MOST_PASSED_OVER = 31
+"""Looks in a row, a minute, while a worker does not take what it is asked to read."""
 
 
 class Refitting:
@@ -33,19 +36,31 @@ class Refitting:
         files: AdapterFiles,
         pool: WorkerPool,
         clients: dict[str, WorkerClient],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._registry, self._files = registry, files
         self._pool, self._clients = pool, clients
+        self._sleep = sleep
         self._seen: set[tuple[str, str]] = set()
         """Models and revisions for which there is nothing more to be done."""
 
     async def run(self) -> None:
-        """Look whenever workers serve something else than before."""
+        """Look whenever workers serve something else than before; where it failed, again, ever less often."""
+        tried: set[tuple[str, str]] = set()
+        failures = passing_over = 0
         while True:
             served = {(worker.model.name, worker.model.revision) for worker in self._taking(None)}
-            if served != self._seen and await self._look():
-                self._seen = served
-            await asyncio.sleep(_LOOK_SECONDS)
+            if served != tried:
+                tried, failures, passing_over = served, 0, 0
+            if served != self._seen and passing_over:
+                passing_over -= 1
+            elif served != self._seen:
+                if await self._look():
+                    self._seen = served
+                else:
+                    failures += 1
+                    passing_over = min(2**failures - 1, _MOST_PASSED_OVER)
+            await self._sleep(_LOOK_SECONDS)
 
     def _taking(self, model: str | None) -> list[Worker]:
         """Workers that take adapters now, the least loaded first."""

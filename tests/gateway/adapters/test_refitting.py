@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
 
+from gateway.adapters.refitting import Refitting
+from gateway.database import Adapter
+from gateway.workers.client import WorkerUnreachable
 from models.lora.files import write_adapter
 from models.voxcpm.checkpoint import weights_digest_of
 from tests.gateway.adapters.uploads import CLIP, TEXT, WORKER, Trained
+from tests.gateway.stages.fleet import Fleet, describe_model, status
 from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
 from tests.worker.process import wait_until
+from worker.protocol import ADAPTERS
 
 
 @contextmanager
@@ -58,3 +66,54 @@ def test_one_that_names_its_weights_follows_them_and_others_do_not(tmp_path: Pat
         assert check_error(speak(http, "ben"), 422)["code"] == "adapter_of_another_model"
         assert not adapters_of(http)["ben"]["usable"]
     assert len(after.content) == len(before)
+
+
+class _Mute:
+    """A worker that answers probes and takes no adapter, with one adapter of its model's former revision."""
+
+    def __init__(self, looks: int) -> None:
+        self.fleet = Fleet(0)
+        self.serve("2")
+        self.looks_left, self.look, self.asked = looks, 0, []
+        self.at: dict[int, str] = {}
+        """Revisions that are served from a look on."""
+
+    def serve(self, revision: str) -> None:
+        model = describe_model(revision=revision, features=(ADAPTERS,))
+        self.fleet.pool.reports.answered(self.fleet.workers[0], status(boot_id=revision, model=model))
+
+    async def visible_to(self, tenant: None, *, everything: bool) -> list[Adapter]:
+        return [Adapter(id="a_1", digest="d", model="alpha", model_revision="1")]
+
+    async def read(self, digest: str) -> bytes:
+        return b""
+
+    async def send_adapter(self, body: bytes, digest: str) -> None:
+        self.asked.append(self.look)
+        raise WorkerUnreachable("it did not answer")
+
+    async def sleep(self, seconds: float) -> None:
+        self.look += 1
+        if self.look == self.looks_left:
+            raise asyncio.CancelledError
+        if self.look in self.at:
+            self.serve(self.at[self.look])
+
+    async def asked_at(self) -> list[int]:
+        """Looks at which it was asked."""
+        clients: Any = {"w0": SimpleNamespace(control=self)}
+        rows: Any = self
+        files: Any = self
+        with pytest.raises(asyncio.CancelledError):
+            await Refitting(rows, files, self.fleet.pool, clients, self.sleep).run()
+        return self.asked
+
+
+async def test_a_worker_that_reads_none_is_asked_ever_less_often() -> None:
+    assert await _Mute(looks=130).asked_at() == [0, 2, 6, 14, 30, 62, 94, 126]
+
+
+async def test_a_worker_with_another_revision_is_asked_at_once() -> None:
+    mute = _Mute(looks=40)
+    mute.at = {20: "3"}
+    assert await mute.asked_at() == [0, 2, 6, 14, 20, 22, 26, 34]
