@@ -1,4 +1,4 @@
-"""Requests that wait in a pool, and leave with the test; networks for the watermark."""
+"""Requests that wait in a pool, and leave with the test; processes; networks for the watermark."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import pytest
 
 from gateway.audio import perth
 from tests.gateway.stages.fleet import Counterpart, one_taken_slot
+from tests.gateway.stages.processes import StartFleet, started_fleets
 
 
 @pytest.fixture
 def open_tickets() -> Iterator[contextlib.ExitStack]:
     with contextlib.ExitStack() as stack:
         yield stack
+
+
+@pytest.fixture
+def start() -> Iterator[StartFleet]:
+    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
+    with started_fleets() as start_fleet:
+        yield start_fleet
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.gpu.engines.ours import Ours, graphs_against_eager, relative, request
 from benchmarks.gpu.work import Clip, clips
 from models.speech import SpeechRequest
@@ -30,11 +29,6 @@ OPTIONS = EngineOptions(
     attention_backend="triton",
     graphs=RECORDED,
 )
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint("tiny", tmp_path_factory.mktemp("checkpoints"))
 
 
 @contextmanager

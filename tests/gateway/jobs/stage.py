@@ -14,20 +14,14 @@ from gateway.jobs import service
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from tests.gateway.stages.processes import eventually
-from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
-from tests.gateway.streams.stage import PATIENT, all_serving
-from worker.protocol import StartRequest
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import PATIENT, SEED, all_serving, pcm_of
 
-SEED = 3
 RATE = 24_000
 PARTS = ["Chapter 1", "One part is short.", "The next one is longer.", "Chapter 2", "The last."]
 TEXT = "Chapter 1\n\nOne part is short. The next one is longer.\n\nChapter 2\n\nThe last."
 PAUSE = bytes(2 * round(0.7 * RATE))
 ADMIN = {"X-Admin-Token": "administrators-token"}
-
-
-def pcm_of(text: str) -> bytes:
-    return b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=text, seed=SEED)))
 
 
 BEFORE_CHAPTER_2 = pcm_of(PARTS[0]) + PAUSE + pcm_of(PARTS[1]) + pcm_of(PARTS[2])

@@ -13,9 +13,9 @@ import pytest
 from websockets.sync.client import connect
 
 from gateway.lexicons.file import read_file
+from tests.gateway.callers.owners import API_KEYS, KEYS, client
 from tests.gateway.stages.processes import GatewayProcess, check_error, pcm_of, started_fleets
 
-KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 SEED = 5
 
 
@@ -24,7 +24,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     folder = tmp_path_factory.mktemp("data")
     (folder / "words.yaml").write_text('"gif": "file jif"\n"Xerxes": "Zurk sees"\n')
     settings = {
-        "api_keys": json.dumps({name: {"key": key} for name, key in KEYS.items()}),
+        "api_keys": API_KEYS,
         "data_dir": folder,
         "lexicon_file": folder / "words.yaml",
         "max_lexicon_entries": 3,
@@ -54,11 +54,6 @@ def admin(gateway: GatewayProcess) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=gateway.url, headers=gateway.admin, timeout=60, trust_env=False) as opened:
         yield opened
         assert opened.delete("/api/lexicon", params={"scope": "service"}).status_code == 200
-
-
-def client(gateway: GatewayProcess, key: str) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=gateway.url, headers=headers, timeout=60, trust_env=False)
 
 
 def says(http: httpx.Client, text: str, **fields: Any) -> bytes:

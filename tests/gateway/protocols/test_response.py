@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 
-from tests.gateway.stages.processes import LONG_TEXT, StartFleet, queue_of, started_fleets
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as start_fleet:
-        yield start_fleet
+from tests.gateway.stages.processes import LONG_TEXT, StartFleet, queue_of
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "worker_lost"])

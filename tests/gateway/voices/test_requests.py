@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -23,7 +22,6 @@ from tests.gateway.stages.processes import (
     all_free,
     check_error,
     pcm_of,
-    started_fleets,
 )
 from tests.gateway.stages.processes import workers_of as describe_workers
 from tests.worker.harness import WorkerProcess
@@ -32,12 +30,6 @@ from worker.protocol import Latents
 SECRET = "sixteen characters or more"
 CONSENT = {"consent_by": "Ann", "consent_statement": "I agree."}
 SEED = 9
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def create(gateway: GatewayProcess, pitch: float = 150.0, **fields: str) -> str:

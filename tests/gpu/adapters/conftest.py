@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.gpu.checkpoints import make_checkpoint
 from models.voxcpm import checkpoint as checkpoint_module
 from models.voxcpm import engine as engine_module
 from models.voxcpm import runner as runner_module
@@ -17,11 +16,6 @@ from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from tests.gpu.adapters.adapted import OPTIONS, Engines
 from tests.gpu.device import CUDA, DEVICE
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint("tiny", tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.shared.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.lora.files import write_adapter
@@ -28,11 +27,6 @@ DEVICES = ["cuda:0", "cuda:1"] if CUDA else ["cpu", "cpu"]
 OPTIONS = {"max_num_seqs": 3, "max_model_len": 256, "silence_guard": False, "ratio_cap": False}
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 CLIP = {"text": "hello world", "seed": 3, "min_seconds": 0.3, "max_seconds": 0.3}
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint("tiny", tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu.checkpoints import make_checkpoint
 from engine.attention import select_backend
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
@@ -32,11 +31,6 @@ OPTIONS = EngineOptions(
     ratio_cap=False,
     attention_backend="triton",
 )
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_checkpoint("tiny", tmp_path_factory.mktemp("checkpoints"))
 
 
 def requests(engine: VoxCPMEngine) -> list[SpeechRequest]:

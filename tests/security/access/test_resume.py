@@ -7,7 +7,7 @@ import base64
 import json
 import random
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
@@ -29,7 +29,7 @@ from tests.gateway.stages.fleet import (
     describe_model,
     one_taken_slot,
 )
-from tests.gateway.stages.processes import LONG_TEXT, StartFleet, all_free, queued, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, StartFleet, all_free, queued
 
 RESUMED = Requirement("alpha", "default", "1")
 KEY = "an-interactive-key-of-32-letters"
@@ -39,12 +39,6 @@ KEY = "an-interactive-key-of-32-letters"
 async def one_slot() -> AsyncIterator[Counterpart]:
     with one_taken_slot(max_queue=8) as counterpart:
         yield counterpart
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def test_a_resumed_clip_waits_in_its_own_class(one_slot: Counterpart) -> None:

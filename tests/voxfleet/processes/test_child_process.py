@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from voxfleet.processes.child_process import RELAY_BYTES, ChildProcess
 
@@ -97,11 +98,8 @@ async def test_what_a_child_started_ends_with_it() -> None:
 
 
 async def test_a_program_that_is_not_there_is_an_os_error() -> None:
-    try:
+    with pytest.raises(FileNotFoundError):
         await ChildProcess.start(["/nonexistent/program"], {}, print)
-    except FileNotFoundError:
-        return
-    raise AssertionError("started a program that does not exist")
 
 
 def test_a_watched_child_ends_when_its_parent_is_killed() -> None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-STYLE, TEXT, TABLE, FO = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}}}"
-    for name in ("style:1.0", "text:1.0", "table:1.0", "xsl-fo-compatible:1.0")
+STYLE, TEXT, TABLE = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("style", "text", "table")
 )
 _STYLE, _PROPERTIES, _NAME = f"{STYLE}style", f"{STYLE}text-properties", f"{STYLE}name"
 _FAMILY, _PARENT, _LIST = f"{STYLE}family", f"{STYLE}parent-style-name", f"{STYLE}list-style-name"

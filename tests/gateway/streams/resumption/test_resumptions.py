@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
-
-import pytest
 
 from gateway.callers.elsewhere import EVERY_SECONDS
 from tests.gateway.stages.processes import (
@@ -18,16 +15,9 @@ from tests.gateway.stages.processes import (
     all_free,
     pcm_of,
     queue_of,
-    started_fleets,
 )
 
 SEED = 9
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def resume(gateway: GatewayProcess, token: str, stack: AsyncExitStack) -> Stream:
