@@ -15,7 +15,7 @@ registry.py  all of them
 dialogue.py  text that comes in pieces over a socket and is spoken meanwhile; contexts.py: several of them
 openai/      `/v1/audio/speech` and its neighbours, `/v1/chat/completions`, `/v1/completions`
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
-deepgram/    `/v1/speak`, over HTTP and sockets
+deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 wyoming/     Home Assistant's, on a port of its own
 lenient.py   fields that are null or unknown

@@ -139,8 +139,8 @@ class Dialogue:
 
     def flush(self) -> None:
         """Speak what is incomplete."""
-        self._flushes.append(self._end)
-        self._breaks.append(self._end)
+        self._flushes.append(self.end)
+        self._breaks.append(self.end)
         self._feed()
         self._tell_flushed()
 
@@ -159,29 +159,36 @@ class Dialogue:
         self._listener.drop_audio()
         self._interruption.end_with(_Cancelled())
 
-    def clear(self) -> None:
-        """Speak nothing of what was appended any more, and go on with what comes."""
-        self._session.cancel(0)
+    def clear(self, played_samples: int = 0) -> int:
+        """Speak nothing of what was appended any more, and go on with what comes. How many characters of all
+        that was appended had been heard where `played_samples` of all audio were.
+        """
+        heard = self._session.cancel(played_samples).characters
         self._spoken, self._appended = self._fed, ""
         self._breaks.clear()
         self._ends.clear()
         self._flushes.clear()
         self.has_text = False
+        return heard
 
     def keep_alive(self) -> None:
         """The client is there, and says nothing."""
         self._session.keep_alive()
 
+    def change_speed(self, speed: float) -> None:
+        """Of the sentences that nobody has begun to speak."""
+        self._start.speed = speed
+
     @property
-    def _end(self) -> int:
-        """In characters."""
+    def end(self) -> int:
+        """Of all that was appended, in characters."""
         return self._spoken + len(self._appended)
 
     def _feed(self) -> None:
         """Give the session as much as it has room for, and flush where that was asked for."""
         session = self._session
-        while not session.stopping and (self._breaks or self._fed < self._end):
-            until = self._breaks[0] if self._breaks else self._end
+        while not session.stopping and (self._breaks or self._fed < self.end):
+            until = self._breaks[0] if self._breaks else self.end
             count = min(until - self._fed, session.room_characters)
             if count > 0:
                 begin = self._fed - self._spoken

@@ -14,6 +14,7 @@ from gateway.protocols.cartesia import speech as cartesia_speech
 from gateway.protocols.deepgram import errors as deepgram_errors
 from gateway.protocols.deepgram import socket as deepgram_socket
 from gateway.protocols.deepgram import speak as deepgram_speak
+from gateway.protocols.deepgram import turns as deepgram_turns
 from gateway.protocols.elevenlabs import catalog as elevenlabs_catalog
 from gateway.protocols.elevenlabs import errors as elevenlabs_errors
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
@@ -29,7 +30,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(openai_speech.router, openai_models.router, openai_voices.router),
     *(openai_chat.router, openai_completions.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
-    *(deepgram_speak.router, deepgram_socket.router),
+    *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
 )
 

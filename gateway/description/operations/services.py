@@ -141,5 +141,22 @@ DEEPGRAM = Tag(
             fields=SpeakQuery,
             messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
         ),
+        Operation(
+            "POST",
+            "/v2/speak",
+            "Speak a text, for clients of Flux",
+            parameters={"model": "default", "encoding": "mp3"},
+            fields=SpeakQuery,
+            body={"text": _TEXT},
+            media=media.DEEPGRAM,
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v2/speak",
+            "Text in pieces over a socket, in turns",
+            parameters={"model": "default", "encoding": "linear16"},
+            fields=SpeakQuery,
+            messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
+        ),
     ),
 )

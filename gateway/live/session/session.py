@@ -16,7 +16,7 @@ from gateway.live.session.announcements import Announcements
 from gateway.live.session.first_audio import FirstAudio
 from gateway.live.session.splitter import SentenceSplitter
 from gateway.live.session.states import Outlet, State, Voice, check_appended
-from gateway.live.session.timeline import Timeline, Utterance
+from gateway.live.session.timeline import Spoken, Timeline, Utterance
 from gateway.live.session.timers import Alarm, IdleWatch
 from gateway.settings import GatewaySettings
 from gateway.slots.line.positions import CallLater, call_later
@@ -143,8 +143,8 @@ class LiveSession:
         self._flush.clear()
         self._add(self.splitter.flush())
 
-    def cancel(self, played_samples: int) -> None:
-        """Barge-in: a new epoch begins, and nothing of the old one follows."""
+    def cancel(self, played_samples: int) -> Spoken:
+        """Barge-in: a new epoch begins, and nothing of the old one follows. What of that was heard."""
         self._flush.clear()
         self.first_audio.forget()
         dropped_samples = self._outlet.drop_audio()
@@ -155,6 +155,7 @@ class LiveSession:
         self._idle.hush()
         self._told.cancelled(spoken, played_samples, waiting)
         self.voice.wake()
+        return spoken
 
     def pause(self) -> None:
         """Rest; `paused` is told once the worker does."""

@@ -51,6 +51,8 @@ class Saying:
         self._order = InOrder()
         self._times: ClipTimes | None = None
         """Of the utterance that is being spoken, where they are asked for."""
+        self._speed = start.speed
+        """Of that utterance."""
         self.sample_rate = 0
         self.audio_seconds = 0.0
 
@@ -65,8 +67,8 @@ class Saying:
         """A worker takes the clip, with its voice and what is taken over of the one before it."""
         clip.conditioning = take_over(voice, self._before, model)
         if not clip.begun:
-            watermark, speed = self._gateway.settings.watermark, self._start.speed
-            output = Output(model.sample_rate, self.sample_rate, speed=speed, watermark=watermark)
+            self._speed, watermark = self._start.speed, self._gateway.settings.watermark
+            output = Output(model.sample_rate, self.sample_rate, speed=self._speed, watermark=watermark)
             self._delivery = Delivery(output, self._hand_out, model.sample_rate, self._gateway.marker)
 
     def piece(self, clip: Clip) -> Spoken:
@@ -75,7 +77,7 @@ class Saying:
         def repeated(part: int, flaw: str, outcome: str) -> None:
             self._repeated(part, flaw, outcome)
             if clip is self.clip:
-                self._session.begins_again(clip.cut_seconds / self._start.speed)
+                self._session.begins_again(clip.cut_seconds / self._speed)
                 self._witness.begins_again(part, self._session.timeline.current.samples)
 
         most = self._gateway.settings.max_retakes
@@ -126,7 +128,7 @@ class Saying:
         if clip is not self.clip:
             return
         seconds = len(pcm) / 2 / clip.model.sample_rate
-        self._heard(seconds / self._start.speed)
+        self._heard(seconds / self._speed)
         if self._times is not None:
             self._times.heard(pcm)
         self.audio_seconds += seconds

@@ -8,6 +8,8 @@ from starlette.types import Scope
 
 from gateway.errors import ApiError, ErrorShape
 
+_PATHS = ("/v1/speak", "/v2/speak")
+
 
 def shape(error: ApiError) -> dict[str, Any]:
     """The body of an answer; the request's id is in its headers."""
@@ -16,4 +18,4 @@ def shape(error: ApiError) -> dict[str, Any]:
 
 def shape_of(scope: Scope) -> ErrorShape | None:
     """`shape` for a request that is one of Deepgram's."""
-    return shape if scope["path"] == "/v1/speak" else None
+    return shape if scope["path"] in _PATHS else None

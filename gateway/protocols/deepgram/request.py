@@ -1,4 +1,4 @@
-"""The query of Deepgram's `/v1/speak`: voice, encoding, container, rates and speed."""
+"""The query of Deepgram's `/v1/speak` and `/v2/speak`: voice, encoding, container, rates and speed."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ FORMATS = {
 """By encoding and container; the first container of an encoding is its usual one."""
 _RATES = {"linear16": 24_000, "mulaw": 8000, "alaw": 8000, "mp3": 22_050, "opus": 48_000, "aac": 22_050}
 """Samples per second where the query says nothing. FLAC has the model's."""
+_THEIR_VOICES = ("aura-", "flux-")
+"""Beginnings of names."""
+SLOWEST, FASTEST = 0.25, 4.0
 _TAKEN_ELSEWHERE = {"callback", "callback_method"}
 
 Encoding = Literal["linear16", "mulaw", "alaw", "mp3", "opus", "flac", "aac"]
@@ -46,7 +49,7 @@ class SpeakQuery(BaseModel):
     container: Literal["none", "wav", "ogg"] | None = None
     sample_rate: Annotated[int, Field(ge=8000, le=48_000)] | None = None
     bit_rate: BitRate | None = None
-    speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
+    speed: Annotated[float, Field(ge=SLOWEST, le=FASTEST)] = 1.0
     adapter: Name | None = None
     """Not Deepgram's: what fine-tuning learnt, by id or name, to speak with."""
 
@@ -96,7 +99,7 @@ async def read_query(query: QueryParams, gateway: Gateway) -> SpeakQuery:
         found = SpeakQuery.model_validate(given)
     except ValidationError as error:
         raise as_bad_request(from_validation(error.errors())) from error
-    if found.model.startswith("aura-") and not await gateway.voices.knows(found.model):
+    if found.model.startswith(_THEIR_VOICES) and not await gateway.voices.knows(found.model):
         found.model = "default"
     return found
 

@@ -1,4 +1,4 @@
-"""`POST /v1/speak`: a text becomes a clip that comes while it is generated."""
+"""`POST /v1/speak`, or `/v2/speak`: a text becomes a clip that comes while it is generated."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class SpeakBody(BaseModel):
 
 
 @router.post("/v1/speak", response_class=Response)
+@router.post("/v2/speak", response_class=Response)
 async def speak(body: SpeakBody, request: Request, gateway: GatewayDep) -> Response:
     """The audio, in the encoding and the container that the query names."""
     query = await read_query(request.query_params, gateway)

@@ -13,6 +13,13 @@ from deepgram.core.api_error import ApiError
 from deepgram.core.events import EventType
 from deepgram.environment import DeepgramClientEnvironment
 from deepgram.speak.v1.types import SpeakV1Text
+from deepgram.speak.v2.types import (
+    SpeakV2Configure,
+    SpeakV2Interrupt,
+    SpeakV2InterruptPlaybackOffset,
+    SpeakV2Speak,
+    SpeakV2SpeechInterrupted,
+)
 from websockets.exceptions import InvalidStatus
 
 URL, KEY = os.environ["URL"], os.environ["KEY"]
@@ -114,6 +121,54 @@ def case_barge_in() -> None:
             heard += len(message)
         assert message.type == "Flushed" and 0 < heard < 5 * 48000, heard
         socket.send_close()
+
+
+def case_turns() -> None:
+    options = {"model": "flux-alexis-en", "encoding": "linear16", "sample_rate": 24000, "tag": ["a", "b"]}
+    heard, kinds = 0, []
+    with client.speak.v2.connect(**options, speed=1.0, expressivity=1, mip_opt_out=True) as socket:
+        for word in TEXT.split():
+            socket.send_speak(SpeakV2Speak(type="Speak", text=f"{word} "))
+        socket.send_flush()
+        socket.send_configure(SpeakV2Configure(type="Configure", speed=1.25))
+        socket.send_speak(SpeakV2Speak(type="Speak", text="The next turn."))
+        socket.send_close()
+        for message in socket:
+            if isinstance(message, bytes):
+                heard += len(message)
+                continue
+            kinds.append(message.type)
+            if message.type == "SessionMetadata":
+                assert message.total_audio_duration_ms == heard // 48
+    turn = ["SpeechStarted", "Flushed", "SpeechMetadata"]
+    assert [kind for kind in kinds if kind != "ConfigureSuccess"] == [
+        "Connected",
+        *turn,
+        *turn,
+        "SessionMetadata",
+    ]
+    assert "ConfigureSuccess" in kinds and heard > 2 * 48000, (kinds, heard)
+
+
+def case_a_turn_is_interrupted() -> None:
+    with client.speak.v2.connect(model="flux-alexis-en", sample_rate=24000) as socket:
+        socket.send_speak(SpeakV2Speak(type="Speak", text=TEXT * 20))
+        heard = 0
+        while heard < 2 * 48000:
+            message = socket.recv()
+            heard += len(message) if isinstance(message, bytes) else 0
+        offset = SpeakV2InterruptPlaybackOffset(type="time_ms", value=1500)
+        socket.send_interrupt(SpeakV2Interrupt(type="Interrupt", playback_offset=offset))
+        while isinstance(message := socket.recv(), bytes):
+            pass
+        assert isinstance(message, SpeakV2SpeechInterrupted), message
+        assert message.text_spoken and message.text_spoken + message.text_remaining == TEXT * 20
+        socket.send_close()
+
+
+def case_a_clip_of_the_second_version() -> None:
+    clip = b"".join(client.speak.v2.audio.generate(model="flux-alexis-en", text=TEXT, expressivity=1))
+    assert len(clip) > 5000
 
 
 async def case_async_clip() -> None:

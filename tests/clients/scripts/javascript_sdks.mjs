@@ -139,6 +139,25 @@ const cases = {
     assert(bytes > 2 * 24_000, bytes);
     socket.close();
   },
+  async case_deepgram_turns() {
+    const model = "flux-alexis-en";
+    const socket = await deepgram.speak.v2.connect({ model, encoding: "linear16", sample_rate: 24000 });
+    let bytes = 0;
+    const ended = new Promise((resolve, reject) => {
+      socket.on("error", reject);
+      socket.on("message", (message) => {
+        if (message.type === "SpeechMetadata") resolve(message);
+        else bytes += message.size ?? message.byteLength ?? 0;
+      });
+    });
+    socket.connect();
+    await socket.waitForOpen();
+    for (const word of TEXT.split(" ")) socket.sendSpeak({ type: "Speak", text: `${word} ` });
+    socket.sendFlush({ type: "Flush" });
+    assert.equal((await ended).audio_duration_ms, Math.floor(bytes / 48));
+    assert(bytes > 2 * 24_000, bytes);
+    socket.close();
+  },
 };
 
 const results = {};

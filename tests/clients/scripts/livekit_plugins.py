@@ -184,6 +184,28 @@ async def case_deepgram_text_without_words() -> None:
         await speaker.aclose()
 
 
+def _turns(session: aiohttp.ClientSession, **options: object) -> deepgram.TTSv2:
+    return deepgram.TTSv2(api_key=KEY, base_url=f"{URL}/v2/speak", http_session=session, **options)
+
+
+async def case_deepgram_turns() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _turns(session, speed=1.1)
+        for text in (TEXT, "...", TEXT):  # on the same socket
+            seconds, _ = await _stream(speaker, text)
+            assert seconds > 2 or (text == "..." and 0 < seconds < 1), seconds
+        await speaker.aclose()
+
+
+async def case_deepgram_turn_chunked() -> None:
+    async with aiohttp.ClientSession() as session:
+        for options in ({}, {"encoding": "mp3", "bit_rate": 48000}):
+            speaker = _turns(session, **options)
+            seconds, _ = await _said(speaker.synthesize(TEXT))
+            assert seconds > 2, (options, seconds)
+            await speaker.aclose()
+
+
 def _cartesia(session: aiohttp.ClientSession, **options: object) -> cartesia.TTS:
     return cartesia.TTS(api_key=KEY, base_url=URL, http_session=session, **options)
 

@@ -8,6 +8,7 @@ import aiohttp
 from cases import main
 from pipecat.frames.frames import ErrorFrame, Frame, TTSAudioRawFrame, TTSSpeakFrame, TTSTextFrame
 from pipecat.services.cartesia.tts import CartesiaHttpTTSService, CartesiaTTSService
+from pipecat.services.deepgram.flux.tts import DeepgramFluxTTSService
 from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.services.openai.tts import OpenAITTSService
@@ -81,6 +82,15 @@ async def case_cartesia_over_http() -> None:
 
 async def case_deepgram_socket() -> None:
     service = DeepgramTTSService(api_key=KEY, voice="aura-2-helena-en", base_url=SOCKETS, sample_rate=24000)
+    seconds, _ = await _said(service, TEXT, "And again.")
+    assert seconds > 3, seconds
+
+
+async def case_deepgram_turns() -> None:
+    settings = DeepgramFluxTTSService.Settings(voice="flux-alexis-en", speed=1.05, expressivity=1)
+    service = DeepgramFluxTTSService(
+        api_key=KEY, url=f"{SOCKETS}/v2/speak", sample_rate=24000, tag=["a", "b"], settings=settings
+    )
     seconds, _ = await _said(service, TEXT, "And again.")
     assert seconds > 3, seconds
 

@@ -59,6 +59,8 @@ PUBLIC = {
     ("WEBSOCKET", "/tts/websocket"),
     ("POST", "/v1/speak"),
     ("WEBSOCKET", "/v1/speak"),
+    ("POST", "/v2/speak"),
+    ("WEBSOCKET", "/v2/speak"),
     ("POST", "/v1/audio/speech"),
     ("WEBSOCKET", "/ws/live"),
     ("WEBSOCKET", "/ws/tts"),

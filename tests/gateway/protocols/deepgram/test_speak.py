@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,32 +16,13 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.gateway.audio.samples import decoded_seconds
-from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, started_fleets
-
-KEY = "acme-0123456789abcdef"
-HEADERS = {"Authorization": f"Token {KEY}"}
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[GatewayProcess]:
-    with started_fleets() as start:
-        settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
-        settings["live_text_characters"] = 200
-        gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
-        yield gateway
-        assert not gateway.defects()
+from tests.gateway.protocols.deepgram.links import HEADERS, KEY, Speech
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess
 
 
 async def ask(fleet: GatewayProcess, text: str = TEXT, **query: Any) -> httpx.Response:
     async with fleet.http(headers=HEADERS) as http:
         return await http.post("/v1/speak", params=query, json={"text": text})
-
-
-class Speech(Stream):
-    """One socket."""
-
-    async def say(self, kind: str, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": kind, **fields}))
 
 
 @asynccontextmanager
