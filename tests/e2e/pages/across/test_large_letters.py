@@ -1,4 +1,4 @@
-"""The pages where a browser is told to show larger letters: half as large again as usual."""
+"""The pages where a browser is told to show letters half as large again as usual, or twice as large."""
 
 from __future__ import annotations
 
@@ -14,19 +14,25 @@ from tests.gateway.callers.administration import ADMIN_PAGE
 PAGES = ["/", "/live", "/chat", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs"]
 
 
+@pytest.fixture(scope="module", params=[24, 32])
+def size(request: pytest.FixtureRequest) -> int:
+    """Pixels of the root's letters, which are 16 elsewhere."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium("--blink-settings=defaultFontSize=24", shell=True) as launched:
+def browser(size: int) -> Iterator[Browser]:
+    with chromium(f"--blink-settings=defaultFontSize={size}", shell=True) as launched:
         yield launched
 
 
 @pytest.mark.parametrize("width", [360, 800, 1280])
-def test_pages_are_no_wider_than_their_window(page: Page, fleet: Server, width: int) -> None:
+def test_pages_are_no_wider_than_their_window(page: Page, fleet: Server, size: int, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     for path in PAGES:
         page.goto(fleet.url + path)
         expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
-        assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
+        assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == size
         assert page.evaluate("document.documentElement.scrollWidth") == width, path
 
 
