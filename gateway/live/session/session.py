@@ -7,12 +7,12 @@ one event loop, by plain calls that never wait.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from gateway.errors import ApiError
 from gateway.live.session.announcements import Announcements
+from gateway.live.session.confirmations import Confirmations
 from gateway.live.session.first_audio import FirstAudio
 from gateway.live.session.splitter import SentenceSplitter
 from gateway.live.session.states import Outlet, State, Voice, check_appended
@@ -55,8 +55,7 @@ class LiveSession:
         self._let_go = False
         """The slot was given back, and is not wanted again until something happens."""
         self._cutting = False
-        self._unconfirmed: deque[bool] = deque()
-        """Pauses (True) and resumptions that the worker has not confirmed."""
+        self._confirmations = Confirmations(self._tell_paused)
         self._flush, self._limit, self._end = (Alarm(later) for _ in range(3))
         self._idle = IdleWatch(
             settings.live_idle_seconds, later, clock, self._waits,
@@ -64,12 +63,12 @@ class LiveSession:
         )  # fmt: skip
 
     def open(self) -> None:
-        """The timers start."""
+        """Start the timers."""
         self._end.set(self._settings.live_session_seconds, self._too_long)
         self._idle.start()
 
     def close(self) -> None:
-        """No timer rings any more, nothing is told."""
+        """Stop all timers, and tell the client nothing more."""
         self._told.close()
         self._idle.stop()
         for alarm in (self._flush, self._limit, self._end):
@@ -112,7 +111,7 @@ class LiveSession:
 
     @property
     def room_characters(self) -> int:
-        """What may be appended now."""
+        """How many characters may be appended now."""
         return self._settings.live_text_characters - self._waiting_characters
 
     @property
@@ -120,9 +119,9 @@ class LiveSession:
         return self.timeline.waiting_characters + len(self.splitter.rest)
 
     def append(self, text: str, *, more_follows: bool = False) -> None:
-        """More text. Raises ApiError when too much waits already; the session goes on.
+        """Append text. Raises ApiError when too much waits already; the session goes on.
 
-        `more_follows`: as soon as there is room, so that what is incomplete waits for it.
+        `more_follows`: text comes as soon as there is room, so an incomplete sentence waits for it.
         """
         check_appended(
             text, self._waiting_characters, self._settings.live_text_characters, stopping=self.stopping
@@ -135,16 +134,16 @@ class LiveSession:
             self._flush.set(share * self._settings.live_flush_seconds, self.flush)
 
     def keep_alive(self) -> None:
-        """The client is there, and says nothing."""
+        """The client says that it is still there: the session is not idle."""
         self._idle.touch()
 
     def flush(self) -> None:
-        """What is incomplete is complete."""
+        """Speak the incomplete sentence as it stands."""
         self._flush.clear()
         self._add(self.splitter.flush())
 
     def cancel(self, played_samples: int) -> Spoken:
-        """Barge-in: a new epoch begins, and nothing of the old one follows. What of that was heard."""
+        """Barge-in after `played_samples`: drop what was not sent yet, begin a new epoch. What was heard."""
         self._flush.clear()
         self.first_audio.forget()
         dropped_samples = self._outlet.drop_audio()
@@ -158,7 +157,7 @@ class LiveSession:
         return spoken
 
     def pause(self) -> None:
-        """Rest; `paused` is told once the worker does."""
+        """Pause; the client is told once the worker does."""
         if self.paused or self.stopping:
             return
         self.paused = True
@@ -167,7 +166,7 @@ class LiveSession:
         self._ask(True)
 
     def resume(self) -> None:
-        """Go on, in line again if the slot was given back."""
+        """Go on after a pause, in line again if the slot was given back."""
         if not self.paused:
             return
         self.paused = self._let_go = False
@@ -184,7 +183,7 @@ class LiveSession:
         self.voice.wake()
 
     def shut_down(self, reason: ApiError) -> None:
-        """The gateway ends: what is appended is still said, unless the session rests."""
+        """The gateway ends: what is appended is still said, unless the session is paused."""
         if self.paused or not (self.timeline or self.splitter.rest):
             self.voice.fail(reason)
         else:
@@ -198,7 +197,7 @@ class LiveSession:
     # ----------------------------------------------------------------------------------------- from the voice
 
     def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """It waits."""
+        """It waits for a slot, at this place in line."""
         self._told.queued(ticket_id, position, eta_seconds)
 
     def got_slot(self, worker_id: str, sample_rate: int, **facts: Any) -> None:
@@ -209,7 +208,7 @@ class LiveSession:
         self._told.started(worker_id, sample_rate, **facts)
 
     def lost_slot(self, for_good: bool) -> None:
-        """The slot is gone; not `for_good` when the ticket is in front of the queue."""
+        """The slot is gone; unless `for_good`, the ticket is in front of the queue."""
         self._holding = False
         if for_good:
             self._told.queues_anew()
@@ -225,7 +224,7 @@ class LiveSession:
         self._told.utterance(utterance)
 
     def heard(self, pcm: bytes) -> None:
-        """Audio of the current utterance goes out: s16le samples."""
+        """Send audio of the current utterance, s16le samples."""
         samples = len(pcm) // 2
         self._outlet.audio(pcm)
         self.first_audio.came()
@@ -233,13 +232,13 @@ class LiveSession:
         self._idle.touch(samples / self.sample_rate)
 
     def timed(self, utterance: Utterance, part: PartTimes) -> None:
-        """When words of an utterance were said, counted from its beginning."""
+        """Send when the words of a part were said. `part` counts from the beginning of its utterance."""
         if not self.ended and utterance.epoch == self.timeline.epoch:
             before = utterance.first_sample / self.sample_rate
             self._outlet.timed(utterance.index, utterance.epoch, part.moved(utterance.start, before))
 
     def begins_again(self, cut_seconds: float) -> None:
-        """A part of the utterance went wrong and is said again; so much of what was heard says nothing."""
+        """A part of the utterance went wrong and is said again: `cut_seconds` of audio do not count."""
         self.timeline.begin_again(round(cut_seconds * self.sample_rate))
 
     def spoke(self, finish_reason: str) -> None:
@@ -247,15 +246,13 @@ class LiveSession:
         self._told.utterance_done(self.timeline.end(finish_reason), finish_reason)
 
     def confirmed(self, paused: bool) -> None:
-        """The worker rests, or goes on."""
-        if self._unconfirmed:
-            self._unconfirmed.popleft()
-            self._confirm(paused)
+        """The worker confirms that it pauses, or goes on."""
+        self._confirmations.confirmed(paused)
 
     def settled(self) -> None:
-        """Nothing is spoken at a worker: what it has not confirmed needs no confirmation."""
+        """No worker speaks any more, so none will confirm what it was asked for."""
         self._cutting = False
-        self._confirm_all()
+        self._confirmations.settle()
         self.voice.wake()
 
     # ----------------------------------------------------------------------------------------------- within
@@ -272,16 +269,9 @@ class LiveSession:
             self.voice.wake()
 
     def _ask(self, paused: bool) -> None:
-        if self.voice.ask(paused):
-            self._unconfirmed.append(paused)
-        else:
-            self._confirm(paused)
+        self._confirmations.asked(paused, at_worker=self.voice.ask(paused))
 
-    def _confirm_all(self) -> None:
-        while self._unconfirmed:
-            self._confirm(self._unconfirmed.popleft())
-
-    def _confirm(self, paused: bool) -> None:
+    def _tell_paused(self, paused: bool) -> None:
         self.voice.wake()
         if paused:
             self._told.paused(self._settings.live_pause_seconds)
@@ -290,7 +280,7 @@ class LiveSession:
 
     def _paused_too_long(self) -> None:
         self.voice.let_go()
-        self._confirm_all()
+        self._confirmations.settle()
         self.gave_back("pause")
 
     def _waits(self) -> bool:
