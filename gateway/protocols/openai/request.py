@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from gateway.adapters.naming import named_model
 from gateway.audio.formats import AudioFormat
@@ -77,6 +77,17 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
     paragraph_pause: float = PARAGRAPH_SECONDS
     min_seconds: float | None = None
     max_seconds: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_typed_by_hand(cls, values: Any) -> Any:
+        """With a blank behind a comma, or left empty, which is to be as if they were left out."""
+        if not isinstance(values, dict):
+            return values
+        typed = {
+            name: said.strip() for name in ("model", "voice") if isinstance(said := values.get(name), str)
+        }
+        return {name: typed.get(name, value) for name, value in values.items() if typed.get(name) != ""}
 
     @property
     def ignored(self) -> dict[str, str]:

@@ -78,6 +78,13 @@ def test_what_is_null_is_left_out() -> None:
     assert (said.speed, said.voice, said.response_format, said.ignored) == (1.0, "default", "mp3", {})
 
 
+def test_names_that_somebody_has_typed_are_taken() -> None:
+    """SillyTavern sends what stands in its fields: an empty model, and the second of "alloy, nova"."""
+    fields = {"input": "Five.", "response_format": "mp3", "voice": " nova", "speed": 1, "model": ""}
+    assert OpenAiSpeechRequest(**fields).to_tts_request(set()) == order(voice="nova").to_tts_request(set())
+    assert order(voice="").voice == order().voice == "default"
+
+
 def test_a_model_that_nobody_serves_means_the_one_that_is_served() -> None:
     assert order().to_tts_request({"voxcpm"}).model is None
     assert order(model="voxcpm").to_tts_request({"voxcpm"}).model == "voxcpm"
