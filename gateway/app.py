@@ -31,6 +31,7 @@ from gateway.description import route as description
 from gateway.documents.reading import Documents
 from gateway.edge.methods import HeadMiddleware, methods_of
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
+from gateway.edge.unread import UnreadAnswers
 from gateway.errors import install_error_handlers
 from gateway.jobs import Jobs
 from gateway.operations.page_gate import PageGate
@@ -83,6 +84,9 @@ def _add_middleware(app: FastAPI, gateway: Gateway) -> None:
     settings = gateway.settings
     app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
     app.add_middleware(HeadMiddleware)
+    app.add_middleware(
+        UnreadAnswers, address_of=lambda connection: gateway.callers.client(connection).address
+    )
     app.add_middleware(
         EdgeMiddleware,
         metrics=gateway.metrics,
