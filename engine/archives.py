@@ -18,7 +18,7 @@ from typing import Any
 from engine.errors import WeightError
 
 MOST_HEAD_BYTES = 1 << 20
-"""Of what tells names and shapes; the largest adapters have a fifth of that."""
+"""Bytes of the head, which has names and shapes; that of the largest adapters is a fifth of this."""
 _MOST_MEMBERS = 10_000
 _MEMBER = b"PK\x01\x02"
 """What the directory of a zip has before each of its files."""

@@ -45,7 +45,7 @@ class DeviceLostError(EngineError):
 
 
 MOST_NAMED = 8
-"""Of the names of each kind in the words of a `WeightError`."""
+"""How many names of each kind a `WeightError` mentions."""
 
 
 class WeightError(EngineError):

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 VERSION = "0.1.0"
-"""That of pyproject.toml."""
+"""The version in pyproject.toml."""
 VARIABLE = "VOXFLEET_COMMIT"
 _FOLDER = Path(__file__).resolve().parent.parent
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")

@@ -46,7 +46,7 @@ class TelemetrySettings(BaseModel):
     otlp_metrics_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """Between two times that metrics are sent."""
     trace_share: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Of the traces that begin here, the share that is kept. Those whose client keeps them, those with an
+    """The share that is kept of traces that begin here. Those whose client keeps them, those with an
     error and slow ones are kept on top.
     """
     trace_slow_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0

@@ -69,7 +69,7 @@ class Span:
 
 NO_SPAN = Span()
 CURRENT: ContextVar[Span] = ContextVar("current", default=NO_SPAN)
-"""Of the request that is being served; log events name it."""
+"""The span of the request that is being served; log events name it."""
 
 
 class Tracing:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 TRACEPARENT_PATTERN = r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
-"""Of version 00, which all that we write have."""
+"""A `traceparent` of version 00, as we write it."""
 _HEADER = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _LONGEST = 128
 _SAMPLED = 1

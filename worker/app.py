@@ -51,7 +51,7 @@ RETRY_AFTER_SECONDS = 1
 _SILENT_SECONDS = 10.0
 """So long nothing of a body may come. Others wait meanwhile who send an adapter."""
 _BODY_SECONDS = 45.0
-"""Of a whole body; less than a gateway waits for its answer."""
+"""The longest that a body may take; less than a gateway waits for its answer."""
 
 
 def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> FastAPI:

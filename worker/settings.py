@@ -33,7 +33,7 @@ Bytes = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 
 KV_HOST_SHARE = 0.25
-"""Of the available memory, for the second tier of the KV cache of all workers of a machine."""
+"""Share of the available memory for the second tier of the KV cache, of all workers of a machine."""
 
 
 class SettingsError(ValueError):
@@ -134,17 +134,17 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     max_audio_seconds: Seconds = 60.0
     """Length of an audio file to encode."""
     max_adapter_memory_bytes: Bytes = 1 << 30
-    """Of adapters that are kept ready, all together; the least recently used makes room."""
+    """Memory of all adapters that are kept ready; the least recently used makes room."""
     adapter_slots: Annotated[int, Field(ge=0, le=1024)] | None = None
     """Adapters that are on a GPU at once; the others wait in the host's memory. 0: a GPU takes none. None: 8,
     or none with a `tensor_parallel_size` above 1.
     """
     adapter_rank: Annotated[int, Field(ge=1, le=128)] | None = None
-    """Up to which a GPU is ready for adapters from the start; None: 32. The first request with an adapter
-    that needs more has all others wait while steps are recorded.
+    """The rank up to which a GPU is ready for adapters from the start; None: 32. The first request with an
+    adapter that needs more has all others wait while steps are recorded.
     """
     adapter_layers: Literal["all", "attention"] | None = None
-    """Of which layers: all (None), or q, k, v and o alone, which takes a third of the memory."""
+    """The layers that a GPU is ready for: all (None), or q, k, v and o alone, in a third of the memory."""
     step_timeout_seconds: Seconds = 120.0
     """A step of the engine that takes longer counts as a device that hangs; the state is ERROR meanwhile."""
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0

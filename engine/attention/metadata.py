@@ -81,7 +81,7 @@ class PagedMetadata:
         self.staging = Staging(self._storage, num_staging)
         self._hosts = [_as_arrays(_split(host, shape, block_size)) for host in self.staging.hosts]
         self._written: list[Written] = [[(None, 0)] * shape.num_decodes for _ in self._hosts]
-        """Of the block tables of decodes in each host copy: which stands in a row, and how much of it. Tables
+        """For each host copy: which block table stands in each row of decodes, and how much of it. Tables
         grow in place, so most rows of a step need nothing."""
         fields = _split(self._storage, shape, block_size)
         self.slots, self.decodes, self.chunks = fields.slots, fields.decodes, fields.chunks

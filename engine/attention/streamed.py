@@ -35,7 +35,7 @@ from engine.errors import EngineError
 from engine.kv_cache.host_slots import HostSlots, Span, spans_of
 
 PART_POSITIONS = 8192
-"""Of the past, at most, in one part; longer ones would be loaded for longer before anything is computed."""
+"""The most positions in a part: a longer one would take longer to load before anything is computed."""
 
 
 class Target(NamedTuple):

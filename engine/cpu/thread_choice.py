@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 CROWDED_SHARE, CROWDED_SHARE_OF_TWO = 0.25, 0.5
-"""Of the time of steps: waiting beyond this means that somebody else has the CPUs."""
+"""Share of the time of steps: waiting beyond this means that somebody else has the CPUs."""
 CROWDED_SECONDS, CROWDED_SECONDS_OF_TWO = 0.1, 0.5
 """How much step time that share is taken over, at least."""
 GROWTH_WINDOW_SECONDS = 0.5

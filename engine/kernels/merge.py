@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.kernels.launch import kernel_on
 
 ROWS = 8
-"""Of a program: heads of queries."""
+"""Query heads per program."""
 
 
 @triton.jit(do_not_specialize=["count", "lse_query"])

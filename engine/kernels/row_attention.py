@@ -36,7 +36,7 @@ MAX_KEYS = 4096
 _TILE = 16
 """Queries, of one head or of several, that are multiplied at a time."""
 _DOWN_BYTES = 128
-"""Of a column of `down` that a program holds besides."""
+"""Bytes of a column of `down` that a program holds besides."""
 NO_DOWN: dict[str, Any] = dict.fromkeys(("down", "hidden", "turns", "slot_stride", "num_entries")) | {
     "RANK": 0,
     "ENTRY_ROWS": 0,

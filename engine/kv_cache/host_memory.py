@@ -40,7 +40,7 @@ from engine.kv_cache.host_tier import Transfer
 from engine.kv_cache.pool import KVPool
 
 BUFFER_BYTES, NUM_BUFFERS = 16 << 20, 4
-"""Of the device, for what leaves it; a block at least."""
+"""Buffers on the device for blocks that leave it, each of a block at least."""
 MEMORY = 0.8
 """Weight of the pace that was known against each new copy."""
 

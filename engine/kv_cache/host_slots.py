@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.errors import EngineError
 
 SEGMENT_BYTES = 256 << 20
-"""Of pinned memory, which PyTorch rounds up to a power of two."""
+"""Bytes of pinned memory that are allocated at once; PyTorch rounds them up to a power of two."""
 
 
 class Span(NamedTuple):

@@ -31,11 +31,12 @@ from engine.kv_cache.figures import CacheFigures
 from engine.kv_cache.prefix import Prefix
 
 REUSED_SHARE = 0.8
-"""Of the slots, for what is reused; more of it counts as used once, so that new prefixes can prove good."""
+"""Share of the slots for what is reused; more of it counts as used once, to give new prefixes a chance."""
 
 SOON_SECONDS, SOON_SHARE = 1e-3, 0.1
-"""Of copies that one step may wait for, together: whichever is more; the share is of a step. One takes 4 to
-20 ms on a GPU, beneath which such copies pass, as long as it is launched before the step that needs them."""
+"""The longest that one step may wait for copies, together: so many seconds or so much of a step, whichever is
+more. A step takes 4 to 20 ms on a GPU, beneath which such copies pass, if it is launched before the step that
+needs them."""
 
 
 class Transfer(Protocol):
@@ -107,7 +108,7 @@ class HostTier:
         self._unsent: dict[int, int] = {}
         """Block of the device by slot, of what is not copied yet."""
         self._soon_seconds = 0.0
-        """Of the copies that the next step waits for."""
+        """Seconds that the copies take for which the next step waits."""
 
     def has(self, prefix: Prefix) -> bool:
         """Whether the contents of a block with this prefix lie here."""

@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 GIB = 1 << 30
 FREE_SHARE = 0.95
-"""Of the free memory less the reserve; the rest is for what the allocator cannot use."""
+"""Share of the free memory, less the reserve; the rest is for what the allocator cannot use."""
 HOST_SHARE, HOST_TIMES = 0.25, 4
-"""Of the host's available memory, and of the device's part of the cache: the second tier takes no more when
-nobody says how much."""
+"""When nobody says how much, the second tier takes at most this share of the host's available memory, and so
+many times the device's part of the cache."""
 
 
 def budget_bytes(free_bytes: int, reserve: int) -> int:

@@ -21,7 +21,7 @@ HEADER = struct.Struct("<III")
 """The number, and the bytes of each array."""
 Array = bytes | np.ndarray
 MOST_BYTES = 1 << 28
-"""Of an array."""
+"""The most bytes of an array."""
 
 
 class Number(IntEnum):

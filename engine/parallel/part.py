@@ -101,4 +101,4 @@ class Part:
 
 
 WHOLE = Part()
-"""Of an engine without other ranks."""
+"""The part of an engine without other ranks."""

@@ -37,7 +37,7 @@ from engine.parallel.own_numbers import OwnNumbers
 logger = logging.getLogger(__name__)
 
 MOST_BYTES = 1 << 27
-"""Of a mailbox."""
+"""The most bytes of a mailbox."""
 MOST_ROOM = 2048
 COLUMNS = 4096
 ROWS = (1, 8, 64, 256, 1024, 2048)

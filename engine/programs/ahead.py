@@ -92,7 +92,7 @@ class AheadRunner(ABC):
         self._block_size = block_size
         self._ahead: Flight | None = None
         self._kept: dict[Sequence, tuple[Position, Any]] = {}
-        """Of sequences that were left out of the step they were computed for."""
+        """Results of sequences that were left out of the step they were computed for."""
 
     @abstractmethod
     def _launch_rows(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:

@@ -18,7 +18,7 @@ from sockets.http.pipelining import PipeliningProtocol
 LONGEST_URL = (1 << 16) - 1
 """Bytes of an address; httptools takes no longer one."""
 MOST_QUERY_FIELDS = 100
-"""Of an address; 30,000 that fit into one take 60 ms to tell apart, in which nobody else is heard."""
+"""The most fields in an address: 30,000 fit into one, and take 60 ms to parse, which holds up everybody."""
 _LONGEST_HEARD_URL = 1 << 20
 """Bytes of one that is answered 414; it counts as header lines beyond."""
 _LONGEST_HEAD = 1 << 16

@@ -14,7 +14,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from telemetry.build import build
 
 SCOPE = InstrumentationScope("voxfleet")
-"""Of everything that is told."""
+"""The scope of everything that is sent."""
 
 
 class ProcessResource(Resource):

@@ -24,9 +24,9 @@ from telemetry.spans import NO_SPAN, Attribute, Span, Tracing
 from telemetry.traceparent import TraceContext, traceparent
 
 MOST_SPANS = 200
-"""Of one request; a clip that moves for ever must not fill the memory."""
+"""The most spans of a request; a clip that moves for ever must not fill the memory."""
 MOST_EVENTS = 64
-"""Of one span."""
+"""The most events of a span."""
 _LONGEST = 256
 """Characters of an attribute."""
 _BURST_SECONDS = 10.0

@@ -50,7 +50,7 @@ class Speech:
     finish_reason: str
     request_id: str
     session_id: str | None
-    """Of the recording, if there is one."""
+    """The id of the recording, if there is one."""
 
 
 class AsyncClient:

@@ -39,7 +39,7 @@ ChatItem = str | bytes | dict[str, Any]
 """A piece of the text, the next bytes of the audio, or news: where it stands in line."""
 Item = TypeVar("Item", bound=ChatItem, covariant=True)
 PCM_RATE = 24_000
-"""Of the audio of an answer."""
+"""Samples per second of a spoken answer."""
 _DATA = "data: "
 _END = "[DONE]"
 
@@ -53,7 +53,7 @@ class ChatAnswer:
     """"stop", or "length" where it was cut."""
     model: str
     seed: int
-    """The same request with it gets the same answer."""
+    """A request with this seed gets the same answer again."""
     prompt_tokens: int
     completion_tokens: int
 

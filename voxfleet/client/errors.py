@@ -30,7 +30,7 @@ class SpeechError(RuntimeError):
         self.code = code
         self.param = param
         self.status_code = status_code
-        """Of the HTTP answer; None for what came over a WebSocket."""
+        """The status of the HTTP answer; None for what came over a WebSocket."""
         self.retry_after_seconds = retry_after_seconds
         """When to come back, where the server says so."""
 
@@ -83,7 +83,7 @@ _KINDS: dict[str, type[SpeechError]] = {
     "server_error": ServerError,
 }
 _KINDS_OF_STATUSES: dict[int, type[SpeechError]] = {401: AuthenticationError, 429: CapacityError}
-"""Of answers that are not a gateway's, as those of a proxy before it."""
+"""The errors for statuses of answers that are not a gateway's, but a proxy's before it."""
 
 
 def error_from(

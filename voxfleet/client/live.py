@@ -41,9 +41,9 @@ class LiveSession:
         self._cancels = 0
         """Cancels that the server has not confirmed yet; audio that comes meanwhile is of before."""
         self.sample_rate: int | None = None
-        """Of the audio, in samples per second; known from "started" on."""
+        """Samples per second of the audio; known from "started" on."""
         self.session_id: str | None = None
-        """Of the recording, if there is one."""
+        """The id of the recording, if there is one."""
         self.received_samples = 0
         """Position in all audio of the session, that of cancelled text included."""
 

@@ -30,16 +30,16 @@ class Speaking:
 
     speaker: VoxCPM
     options: dict[str, Any]
-    """Of `VoxCPM.generate`."""
+    """The options of `VoxCPM.generate`."""
     on_progress: Callable[[str], None]
     seed: int | None = None
     finish_reason: str = _STOP
-    """Of the last part that did not end by itself."""
+    """Why the last part ended that did not end by itself."""
     first_audio_seconds: float = 0.0
     pieces: list[np.ndarray] = field(default_factory=list)
     """float32 [samples] of what there is by now."""
     samples_kept: int = 0
-    """Of the part whose voice the others have."""
+    """Samples of the part whose voice the others have."""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()

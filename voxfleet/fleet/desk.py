@@ -63,7 +63,7 @@ class Seen(BaseModel):
     """All that a gateway knows."""
 
     boot: str
-    """Of the process, whose totals begin at zero."""
+    """The boot id of the process, whose totals begin at zero."""
     orders: FleetOrders
     models: dict[str, ModelSeen]
     workers: list[WorkerSeen]

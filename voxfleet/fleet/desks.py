@@ -19,7 +19,7 @@ from voxfleet.fleet.desk import TOTALS, Desk, DeskError, ModelSeen, Seen, Worker
 
 T = TypeVar("T")
 _BOOT = "all"
-"""Of totals that never begin again."""
+"""A boot id for totals that never begin again."""
 
 
 class Desks:

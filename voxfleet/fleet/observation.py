@@ -12,7 +12,7 @@ from voxfleet.fleet.desk import TOTALS, ModelSeen, Seen, WorkerSeen
 from voxfleet.fleet.place import Member
 
 _LEAST_SECONDS = 20.0
-"""Of a window; a rise shows within ten, and is compared with the ten before."""
+"""The least length of a window: a rise shows within ten, and is compared with the ten before."""
 _LOOK_SECONDS = 1.0
 _NEWEST_WEIGHT = 0.3
 

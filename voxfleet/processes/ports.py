@@ -44,7 +44,7 @@ class HeldPort:
 
 
 _held: deque[HeldPort] = deque()
-"""Of `any_free`, the oldest first."""
+"""Ports that `any_free` gave, the oldest first."""
 
 
 def ensure_free(host: str, port: int) -> None:

@@ -51,7 +51,7 @@ class ServePlan:
     host: str
     port: int
     workers: tuple[WorkerPlan, ...] = ()
-    """Those that run from the beginning on."""
+    """The workers that run from the beginning on."""
     config: Path | None = None
     secure: bool = False
     """The gateway speaks TLS."""

@@ -47,7 +47,7 @@ class Party:
         """None while it has no socket about slots: then it cannot wait, keep or be granted anything."""
         self.waiting = 0
         self.requests = 0
-        """That run in slots which nobody keeps."""
+        """Requests that run in slots which nobody keeps."""
         self.kept: dict[str, bool] = {}
         """Leases that keep a slot, and whether a request runs in it."""
         self.over: deque[str] = deque(maxlen=_MOST_OVER)

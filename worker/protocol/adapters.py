@@ -57,7 +57,7 @@ class AdapterDescription(BaseModel):
     """The checkpoint it was trained on, as far as its files tell."""
     model: Name
     model_revision: Name
-    """Of the worker, that it fits."""
+    """The revision of the worker's model, which it fits."""
     names_weights: bool = False
     """Its files name the weights that it was trained on: those of the worker. Older workers do not tell."""
 

@@ -11,14 +11,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 MAX_SLOTS = 4096
-"""Of one worker."""
+"""The most slots of one worker."""
 MAX_STATUS_BYTES = 1 << 16
 """No status is larger as JSON."""
 MAX_ANSWER_BYTES = 1 << 16
 """No message of a worker in words is larger; frames of audio have `MAX_FRAME_BYTES`."""
 MAX_VOICES = 1000
 MAX_TOKENS = 1 << 20
-"""Of a prompt, and of an answer."""
+"""The most tokens of a prompt, and of an answer."""
 _MAX_WORDS = 1000
 _MAX_RATE = 384_000
 
@@ -36,7 +36,7 @@ def _in_one_line(text: str) -> str:
 
 Id = Annotated[str, Field(pattern=r"^[!-~]{1,64}\z")]
 Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_in_one_line)]
-"""Of a model, a voice, a device."""
+"""The name of a model, a voice or a device."""
 Label = Annotated[str, Field(max_length=64), AfterValidator(_in_one_line)]
 Words = Annotated[str, BeforeValidator(cut)]
 """For people to read."""

@@ -87,15 +87,15 @@ class Frame:
     finish_reason: str | None = None
     """Given exactly when `last`: stop, length, cancelled, runaway or error."""
     flaw: str = ""
-    """Of the whole speech with its last patch, of the speech so far where one is found before. Told to who
+    """What is wrong with the whole speech, with its last patch, or with the speech so far. Sent to who
     asked for it (`StartRequest.watch`).
     """
     silent: bool = False
-    """Nobody hears the patch. Told to the same."""
+    """Nothing in the patch is audible. Sent as `flaw` is."""
     tokens: tuple[int, ...] = ()
     text: str = ""
     facts: tuple[TokenFacts, ...] = ()
-    """Of each token, told to who asked for log probabilities."""
+    """Facts about each token, sent to who asked for log probabilities."""
 
     @property
     def samples(self) -> int:

@@ -65,7 +65,7 @@ class EncodeResponse(BaseModel):
     latents: Latents
     audio_seconds: Seconds
     model_revision: Name
-    """Of the model whose latents they are."""
+    """The revision of the model whose latents they are."""
 
 
 class CancelRequest(BaseModel):
@@ -102,9 +102,9 @@ class Accepted(BaseModel):
     boot_id: Id
     model_revision: Name
     sample_rate: SampleRate | None = None
-    """Of speech."""
+    """Samples per second of speech; None for text."""
     prompt_tokens: Count | None = None
-    """Of what goes in, for text."""
+    """Tokens of the prompt; None for speech."""
 
 
 class Paused(BaseModel):

@@ -22,7 +22,7 @@ Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 
 MOST_STOP_STRINGS = 16
 MOST_STOP_CHARACTERS = 1000
-"""Of one of them."""
+"""The most characters of a stop string."""
 
 
 class Start(BaseModel):
@@ -64,8 +64,8 @@ class StartRequest(Start):
     max_seconds: StrictFloat | None = None
     resume_latents: Latents | None = None
     resume_silence: tuple[Unsigned32, Unsigned32, Unsigned32] | None = None
-    """Of the patches of `resume_latents`: how many were silent, how many at the end were silent, and how many
-    there were audible. Not said where all are audible.
+    """Of the patches of `resume_latents`: how many are silent, how many at the end are silent in a row, and
+    how many there are audible in a row. None where all are audible.
     """
     watch: bool | None = None
     """Tell flaws of the speech, and silent patches. Said where the model is `WATCHED`."""
@@ -120,7 +120,7 @@ class StartTextRequest(Start):
     """For the model's chat template, such as `enable_thinking`."""
     sampling: Sampling = Field(default_factory=Sampling)
     resume_ids: Annotated[tuple[TokenId, ...], Field(max_length=MAX_TOKENS)] = ()
-    """Of the answer, written before."""
+    """Tokens of the answer that were written before."""
 
     @model_validator(mode="after")
     def _one_input(self) -> Self:

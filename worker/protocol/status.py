@@ -146,9 +146,9 @@ class Counters(BaseModel):
     kv_device_positions: Count = 0
     """Positions of requests that the cache had on the device when they were let in, or let in again."""
     kv_host_positions: Count = 0
-    """Those that came back from the host."""
+    """Positions whose keys and values came back from the host."""
     kv_computed_positions: Count = 0
-    """Those that were computed."""
+    """Positions that were computed."""
     kv_stored_bytes: Count = 0
     """Copied to the host."""
     kv_brought_bytes: Count = 0
@@ -176,7 +176,7 @@ class WorkerStatus(BaseModel):
     slots_total: Slots
     slots_used: Slots
     slots_paused: Slots = 0
-    """Of the used ones, those whose request is paused: an engine with nothing else stands still rightly."""
+    """Used slots whose request is paused: an engine with no others is right to stand still."""
     model: AnyModel | None = None
     device: Name
     pid: Count

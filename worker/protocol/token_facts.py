@@ -19,7 +19,7 @@ class TokenLogprob(BaseModel):
 
     token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS)]
     data: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(max_length=MAX_TOKEN_CHARACTERS)]
-    """The same as bytes: a token may be a part of a character."""
+    """The token as bytes: it may be a part of a character."""
     logprob: Annotated[float, Field(ge=LEAST_LOGPROB, le=1e-3)]
     """Natural logarithm of its probability, before temperature and filters."""
 

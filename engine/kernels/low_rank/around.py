@@ -33,7 +33,7 @@ from engine.kernels.low_rank.delta import Delta
 from engine.kernels.low_rank.slots import LowRankRows
 
 MIXED_ROWS = 64
-"""Of positions of prompts, which come by the thousand, so many are a tile, whatever adapters they have."""
+"""Positions of prompts in a tile, whatever adapters they have; they come by the thousand."""
 PROGRAMS = 528
 """So many run side by side on the devices this is made for."""
 BESIDE_ROWS = 616
@@ -45,7 +45,7 @@ without on an H200, and 21.2 if they always go before; with 28 streams (616 rows
 products, of 64 rows, and 7.5, 9.6 and 16.2 % if not."""
 FEW_ENTRIES, MANY_ENTRIES = 4, 17
 _MATRIX_ELEMENTS, _ADDED_ELEMENTS = 16384, 8192
-"""Of `down` or `up`, and of what is added, that a turn holds; half of it in fp32."""
+"""How many elements of `down` or `up`, and of what is added, a turn holds; half of that in fp32."""
 
 
 @dataclass(frozen=True)

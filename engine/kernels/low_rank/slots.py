@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.layers.low_rank import LowRankPlace, entries_of
 
 _ZEROS = 1 << 20
-"""That are made at once."""
+"""How many zeros are made at once."""
 _ALIGNED = 4
 """Kernels are compiled anew for addresses that are not multiples of 16 bytes."""
 

@@ -44,7 +44,7 @@ class Demand:
     slots_now: float
     """In use or waited for."""
     slots_soon: float
-    """The same, when a worker that starts now would serve; never less than now."""
+    """`slots_now` at the time when a worker that starts now would serve; never less than now."""
     slots_lately: float
     """The most of the time over which workers have to be unneeded before they drain."""
 

@@ -21,7 +21,7 @@ class KindPlan:
     """Now, by floors."""
     most: int
     streams: int
-    """That run at once, with `most` workers and the reserve that keeps the objective."""
+    """How many streams run at once, with `most` workers and the reserve that keeps the objective."""
     most_cost_per_hour: float
 
     def describe(self) -> dict[str, Any]:

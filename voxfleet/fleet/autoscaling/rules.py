@@ -26,7 +26,7 @@ class WorkerKind:
     least: int = 0
     most: int = 1000
     version: str = ""
-    """Of what its workers are started with."""
+    """The version of what its workers are started with."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ScheduledFloor:
     kind: str
     least: int
     from_minute: int
-    """Of the day, from 0 to 1439."""
+    """The minute of the day, from 0 to 1439."""
     until_minute: int
     """Not included. Not after `from_minute`: on the next day."""
     days: frozenset[int] = EVERY_DAY
@@ -87,7 +87,7 @@ class Objective:
 
     first_audio_seconds: float = 1.0
     first_token_seconds: float = 2.0
-    """Of text models."""
+    """The objective for text models."""
     attained: float = 0.995
     """Share of requests that get their first audio or token within that time."""
 

@@ -14,7 +14,7 @@ class Sample:
     at: float
     seconds: float
     requests: int = 0
-    """That came; those that were refused, too."""
+    """How many requests came, refused ones included."""
     audio_seconds_asked: float = 0.0
     """By them, as estimated from their texts."""
     used: float = 0.0
@@ -22,7 +22,7 @@ class Sample:
     waiting: int = 0
     """Requests in line at the end."""
     longest_wait_seconds: float = 0.0
-    """Of those."""
+    """The longest that one of the waiting requests has waited."""
     first_audios: int = 0
     late: int = 0
     """First audios later than the objective."""
@@ -49,7 +49,7 @@ class KindNow:
     slot_seconds: float = 0.0
     """Time that slots were in use."""
     unplaced: int = 0
-    """Of those that load, how many wait for a machine."""
+    """How many of the loading workers wait for a machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class ObjectiveSection(StrictSection):
 
     first_audio_seconds: Seconds = 1.0
     first_token_seconds: Seconds = 2.0
-    """Of text models."""
+    """The promise for text models."""
     attained: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.995
 
     def gateway_variables(self) -> dict[str, str]:
@@ -133,7 +133,7 @@ class FleetFile(StrictSection):
     place: Literal["local", "ray"] = "local"
     """Where `voxfleet fleet up` runs workers: on this machine, or in a cluster of Ray."""
     gateways: Annotated[int, Field(ge=1, le=MOST_GATEWAYS_HERE)] = 1
-    """That `voxfleet fleet up` runs on its machine, each on the port after the last one's. Kubernetes has
+    """How many gateways `voxfleet fleet up` runs, each on the port after the last one's. Kubernetes has
     its own number.
     """
     kubernetes: KubernetesSection = KubernetesSection()

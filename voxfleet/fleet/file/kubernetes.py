@@ -60,7 +60,7 @@ class KubernetesSection(StrictSection):
     drain_seconds: Annotated[int, Field(ge=1, le=3600)] = 120
     """How long running clips of a pod that ends may take; those of a worker then move to another."""
     training_memory_gib: Annotated[float, Field(gt=0, le=1024)] = 4
-    """That a gateway's pod may take beside its own for each training."""
+    """Memory that a gateway's pod may take for each training, beside its own."""
     workers: dict[str, ShareSection] = Field(default_factory=dict)
 
     @field_validator("trusted_proxies")

@@ -25,7 +25,7 @@ class RaySection(StrictSection):
     machine belongs; where there is none, one of this machine alone is started. "local": that, in any case.
     """
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\z")] = "voxfleet"
-    """Of the actors. Two fleets in one cluster have two."""
+    """The namespace of the actors. Two fleets in one cluster have two."""
     workers: dict[str, ShareSection] = Field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST_GPUS = 16
-"""Of one worker."""
+"""The most GPUs of one worker."""
 
 
 @dataclass(frozen=True)

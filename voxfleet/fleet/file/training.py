@@ -20,7 +20,7 @@ class TrainingSection(StrictSection):
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,2})?)\z")] = "cpu"
     niceness: Annotated[int, Field(ge=0, le=19)] = 10
     at_once: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of each gateway."""
+    """How many trainings run at once at each gateway."""
 
     def gateway_variables(self) -> dict[str, str]:
         """What is said, as settings of a gateway by the names that they have in its environment."""

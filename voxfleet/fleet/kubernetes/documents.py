@@ -9,7 +9,7 @@ import yaml
 
 HEAD = "# Made by `voxfleet fleet render`, which replaces it.\n"
 SPARE_SECONDS = 20
-"""Of a pod's grace period, on top of the time to drain."""
+"""What a pod's grace period has on top of the time to drain."""
 
 
 def dump(path: Path, document: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from voxfleet.fleet.file.kubernetes import KubernetesSection
 from voxfleet.fleet.kubernetes.documents import SPARE_SECONDS, environment, mebibytes, patch, pod_patch
 
 GATEWAY_MEMORY_GIB = 2
-"""That the base lets a gateway take."""
+"""The memory that the base lets a gateway take."""
 
 
 def gateway_patch(fleet: FleetFile) -> dict[str, Any]:

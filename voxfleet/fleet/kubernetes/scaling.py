@@ -10,7 +10,7 @@ from voxfleet.fleet.file.kubernetes import KubernetesSection
 from voxfleet.fleet.kubernetes.documents import patch
 
 FREE_SLOTS_SHARE = 0.25
-"""Of each worker, free for whoever comes next."""
+"""Share of each worker's slots that stays free for whoever comes next."""
 
 
 def scaled_object_patch(fleet: FleetFile, kind: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ LEAST_LOADING_SECONDS = 600.0
 """A start-up probe waits at least so long: the first worker downloads its model."""
 LOADING_MARGIN = 3.0
 SHARED_MEMORY = "1Gi"
-"""Of ranks: NCCL meets there, and 64 MiB, which containers have otherwise, can be too little for it."""
+"""For ranks: NCCL meets in shared memory, and the 64 MiB of a container can be too little for it."""
 
 
 def write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:

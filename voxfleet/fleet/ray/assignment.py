@@ -54,7 +54,7 @@ class Assignment(BaseModel):
     gateway_urls: tuple[str, ...]
     """Where workers do, from other machines."""
     settings: dict[str, str]
-    """Of workers, see `WorkerSpec`."""
+    """Settings of workers, see `WorkerSpec`."""
 
     def specs(self) -> dict[str, WorkerSpec]:
         """By kind."""

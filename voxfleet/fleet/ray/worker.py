@@ -35,7 +35,7 @@ class WorkerReport:
     """How a worker is."""
 
     digest: str
-    """Of what it was started with."""
+    """A digest of what it was started with."""
     node: str
     """Machine, by Ray's id."""
     healthy: bool = False
