@@ -2,6 +2,7 @@
 
 tables/          the tables; each change has a migration in migrations/versions/
 connection.py    SQLite in the data folder, or PostgreSQL by URL
+reserve.py       room for deleting on a full disk
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats
 pages.py         lists that are told page by page

@@ -31,6 +31,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.pool import NullPool
 
 from gateway.database.names import fold_names
+from gateway.database.reserve import Reserve
 
 logger = structlog.get_logger(__name__)
 
@@ -69,6 +70,8 @@ class Database:
         if not self._is_sqlite:
             self._url, given = _for_asyncpg(self._url)
             self._arguments |= given
+        file = self._url.database if self._is_sqlite else None
+        self._reserve = Reserve(Path(file)) if file and not file.startswith(_NO_FILE) else None
         self._engine: AsyncEngine | None = None
         self._sessions: async_sessionmaker[AsyncSession] | None = None
 
@@ -85,6 +88,7 @@ class Database:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         try:
             if self._is_sqlite and self._url.database:
+                await self._make_room()
                 await asyncio.to_thread(_make_file, Path(self._url.database))
                 await asyncio.to_thread(_begin_journal, self._url.database)
             async with self._for_migrations().begin() as connection:
@@ -99,6 +103,7 @@ class Database:
             if self._is_sqlite and await asyncio.to_thread(_is_without_room, self._url.database):
                 message += ". Its disk is full: make room for it, at least a MB"
             raise DatabaseError(message) from error
+        await self._keep_room()
         self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
 
     def _for_migrations(self) -> AsyncEngine:
@@ -119,11 +124,14 @@ class Database:
     async def transaction(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
         """Rows to read and write; one commit at the end, none after an exception.
 
-        With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends.
+        With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends;
+        there is room for it on a full disk.
         Raises DatabaseError where the database is silent.
         """
         if self._sessions is None:
             raise DatabaseError("the database is not open")
+        if erasing:
+            await self._make_room()
         try:
             async with self._sessions.begin() as session:
                 yield session
@@ -131,6 +139,15 @@ class Database:
             raise DatabaseError("the database does not answer") from error
         if erasing and self._is_sqlite:
             await self._empty_journal()
+            await self._keep_room()
+
+    async def _make_room(self) -> None:
+        if self._reserve is not None:
+            await asyncio.to_thread(self._reserve.give)
+
+    async def _keep_room(self) -> None:
+        if self._reserve is not None:
+            await asyncio.to_thread(self._reserve.keep)
 
     async def _empty_journal(self) -> None:
         """The pages as they were before stand in the write-ahead log until it is truncated."""

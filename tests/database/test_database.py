@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, select, text
 
 from gateway.database import Database, DatabaseError, Setting
 from gateway.database import connection as connection_module
+from gateway.database.reserve import RESERVE_BYTES
 from gateway.database.tables import Base
 from tests.database.postgres import PostgresServer
 
@@ -54,7 +56,9 @@ async def test_no_other_account_of_the_machine_reads_the_file(tmp_path: Path) ->
     async with database.transaction() as rows:
         rows.add(Setting(key="pages", value={}))
     modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "data").iterdir()}
-    assert modes == {"voxfleet.db": 0, "voxfleet.db-wal": 0, "voxfleet.db-shm": 0}
+    assert modes == dict.fromkeys(
+        ["voxfleet.db", *(f"voxfleet.db-{of}" for of in ("wal", "shm", "reserve"))], 0
+    )
     await database.close()
 
 
@@ -146,6 +150,43 @@ async def test_a_full_disk_is_named_where_sqlite_cannot_say_so(
         with pytest.raises(DatabaseError, match="disk I/O error") as raised:
             await database.open()
         assert ("disk is full" in str(raised.value)) is is_named
+
+
+async def test_what_is_deleted_on_a_full_disk_has_a_reserve_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, reserve = Database(f"sqlite:///{tmp_path}/voxfleet.db"), tmp_path / "voxfleet.db-reserve"
+    await database.open()
+    for free, is_there in ((RESERVE_BYTES, True), (RESERVE_BYTES - 1, False)):
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        assert reserve.stat().st_size == RESERVE_BYTES
+        async with database.transaction() as rows:
+            rows.add(Setting(key=f"free {free}", value={}))
+            assert reserve.exists()
+        async with database.transaction(erasing=True) as rows:
+            await rows.delete(await rows.get_one(Setting, f"free {free}"))
+            assert reserve.exists() is is_there
+    assert not reserve.exists()  # where nothing became free
+    monkeypatch.undo()
+    async with database.transaction(erasing=True):
+        assert not reserve.exists()
+    assert reserve.stat().st_size == RESERVE_BYTES
+    await database.close()
+
+
+async def test_a_reserve_that_cannot_be_kept_hinders_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    database = Database(f"sqlite:///{tmp_path}/voxfleet.db")
+    await database.open()
+    async with database.transaction(erasing=True) as rows:
+        rows.add(Setting(key="pages", value={}))
+    await database.close()
+    assert not (tmp_path / "voxfleet.db-reserve").exists()
 
 
 async def test_postgresql_that_answers_no_more_is_given_up(
