@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -34,6 +35,23 @@ def test_pages_are_no_wider_than_their_window(page: Page, fleet: Server, size: i
         expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
         assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == size
         assert page.evaluate("document.documentElement.scrollWidth") == width, path
+
+
+OVERFLOW = "(sheet) => sheet.scrollWidth - sheet.clientWidth"
+
+
+def test_sheets_are_no_wider_than_themselves(page: Page, fleet: Server) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "The Harbour", "blocks": [{"text": "Fog."}]})
+    opened_by = {"/": ["#new-voice", "#lexicon"], f"/book/{made.json()['id']}": ["#cast", "#export"]}
+    for path, openers in opened_by.items():
+        page.goto(fleet.url + path)
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+        for opener in openers:
+            page.click(opener)
+            assert page.locator("dialog[open]").evaluate(OVERFLOW) <= 0, opener
+            page.keyboard.press("Escape")
+            expect(page.locator("dialog[open]")).to_have_count(0)
 
 
 def test_a_window_for_two_columns_has_one_where_letters_are_large(page: Page, fleet: Server) -> None:
