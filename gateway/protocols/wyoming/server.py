@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from gateway.edge.addresses import network
 from gateway.protocols.wyoming.discovery import announced, reachable_addresses
 from gateway.protocols.wyoming.speech import Connection
 from gateway.service import Gateway
@@ -17,6 +18,8 @@ logger = structlog.get_logger(__name__)
 
 _MOST_CONNECTIONS = 100
 """At once; more are closed."""
+_MOST_OF_ONE = 50
+"""Of one address, so that none has them all."""
 
 
 @asynccontextmanager
@@ -26,20 +29,22 @@ async def listening(gateway: Gateway) -> AsyncIterator[None]:
     if settings.wyoming_port is None:
         yield
         return
-    tasks: set[asyncio.Task[None]] = set()
+    tasks: dict[asyncio.Task[None], str] = {}
+    """Of the connections, and whose each is."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(tasks) >= _MOST_CONNECTIONS:
+        address = network((writer.get_extra_info("peername") or ("",))[0])
+        if len(tasks) >= _MOST_CONNECTIONS or list(tasks.values()).count(address) >= _MOST_OF_ONE:
             writer.transport.abort()
             return
         task = asyncio.current_task()
-        tasks.add(task)
+        tasks[task] = address
         try:
             # It is cancelled when the gateway ends, which asyncio's streams would report as a defect.
             with contextlib.suppress(asyncio.CancelledError):
                 await Connection(gateway, reader, writer).run()
         finally:
-            tasks.discard(task)
+            del tasks[task]
 
     limit = settings.max_message_bytes
     server = await asyncio.start_server(serve, settings.host, settings.wyoming_port, limit=limit)

@@ -41,6 +41,13 @@ class Assistant:
         self.events.append((head["type"], json.loads(data) if data else {}))
         return head["type"]
 
+    async def ended(self) -> bool:
+        """Whether the gateway closes, or cuts, the connection before it says anything."""
+        try:
+            return await self.receive() is None
+        except ConnectionError:
+            return True
+
     async def until(self, kind: str) -> dict[str, Any]:
         while (received := await self.receive()) != kind:
             assert received is not None, self.events
@@ -53,8 +60,9 @@ class Assistant:
 
 
 @asynccontextmanager
-async def assistant(gateway: GatewayProcess) -> AsyncIterator[Assistant]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(gateway))
+async def assistant(gateway: GatewayProcess, address: str = "127.0.0.1") -> AsyncIterator[Assistant]:
+    """`address`: where it comes from, on loopback."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(gateway), local_addr=(address, 0))
     try:
         yield Assistant(reader, writer)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,20 @@ def cut(there: Assistant) -> None:
         socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0" + bytes(4)
     )
     there.writer.transport.abort()
+
+
+async def test_one_address_has_half_of_the_connections(fleet: GatewayProcess) -> None:
+    """S21: with all of them, which cost it nothing, it locked out everybody else's assistants."""
+    async with AsyncExitStack() as opened:
+        held = [await opened.enter_async_context(assistant(fleet)) for _ in range(50)]
+        for each in held:
+            each.say("ping")
+            await each.until("pong")
+        async with assistant(fleet) as late:
+            assert await late.ended()
+        async with assistant(fleet, address="127.0.0.2") as other:
+            other.say("ping")
+            await other.until("pong")
 
 
 async def test_who_is_cut_off_while_it_is_answered_is_no_defect(fleet: GatewayProcess) -> None:
