@@ -88,7 +88,7 @@ class SpeechOptions(BaseModel):
     voice: Name = "default"
     """Who speaks, by id, name or alias."""
     adapter: Annotated[Text, Field(max_length=128)] | None = None
-    """What fine-tuning learnt, by id or name, to speak with; "": none, also where the voice names one."""
+    """Adapter to speak with, by id or name; "": none, even if the voice names one."""
     instructions: Instructions | None = None
     """How to speak, or who does, in words: "a warm, elderly voice", for models that follow them."""
     model: Name | None = None
@@ -102,11 +102,11 @@ class SpeechOptions(BaseModel):
     inference_timesteps: Annotated[int, Field(ge=2, le=100)] | None = None
     """Steps of flow matching for each patch: more take longer."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    """Of the noise that speech is drawn from."""
+    """Scale of the noise that speech is drawn from: less varies less."""
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
-    """Of the speech, whose pitch stays: at 2 it takes half the time."""
+    """Speed of the speech at the same pitch: at 2 it takes half the time."""
     language: Language | None = None
-    """Of the text: how its figures are read and where its sentences end. Left out: told from the text."""
+    """Language of the text, by which figures are read and sentences end; left out: told from the text."""
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue; left out: default for a clip, the highest allowed for a live session."""
     normalize: Literal["auto", "on", "off"] = "auto"
@@ -114,7 +114,7 @@ class SpeechOptions(BaseModel):
     lexicon: Pronunciations = Field(default_factory=dict)
     """Words and how they are said, before the owner's and the service's lexicon."""
     record: bool = False
-    """Keep text and audio as a session, where the gateway does that for those who ask."""
+    """Keep text and audio as a session, if the gateway records those who ask for it."""
 
     _few_fields = model_validator(mode="before")(few_fields)
 
@@ -127,9 +127,9 @@ class TtsRequest(SpeechOptions):
     input_type: Literal["text", "ssml"] = "text"
     """What `text` is: plain, or an SSML document."""
     format: AudioFormat = "wav"
-    """Of the file."""
+    """Format of the file."""
     bit_rate: BitRate | None = None
-    """Of mp3, opus and aac, in bits per second."""
+    """Bits per second of mp3, opus and aac."""
     paragraph_pause: Annotated[float, Field(ge=0, le=LONGEST_PARAGRAPH_PAUSE)] = PARAGRAPH_SECONDS
     """Seconds of silence between paragraphs, which blank lines part; 0: none. SSML has its own pauses."""
     timestamps: Granularity = "none"

@@ -50,7 +50,7 @@ class Adapters:
         self._registry = AdapterRegistry(database, settings.max_adapters, settings.max_adapters_per_owner)
         self._pool, self._clients, self._files = pool, clients, files
         self._one_upload = asyncio.Semaphore(1)
-        """Of which the weights are in memory."""
+        """One upload at a time has its weights in memory."""
         self._used = UsedFiles(files.store, "the adapter", self._registry.uses)
         self._refitting = Refitting(self._registry, files, pool, clients)
         self._tasks: list[asyncio.Task[None]] = []

@@ -38,11 +38,11 @@ class Answer:
     def __init__(self, order: AnswerOrder, hand_on: Callable[[Written], None]) -> None:
         self.order = order
         self.tokens: list[int] = []
-        """That were committed."""
+        """Tokens that were committed."""
         self.prompt_tokens = 0
         """Known once a worker took it."""
         self.model: TextModelDescription | None = None
-        """That writes, or that of the worker that is being asked."""
+        """The model that writes, or that of the worker that is being asked."""
         self.taken = False
         """A worker took it: from then on it belongs to the model."""
         self.finish_reason: str | None = None

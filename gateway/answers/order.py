@@ -17,7 +17,7 @@ THINKING = "thinking"
 """The feature of one that can be told whether to think before it answers."""
 _BEGINNING_CHARACTERS = 512
 _EXPECTED_TOKENS = 256
-"""Of an answer, until it is known."""
+"""Tokens of an answer, as long as it is not known."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AnswerOrder:
     """One answer. What goes in is a text, token ids or a conversation."""
 
     most_tokens: int
-    """Of the answer."""
+    """The most tokens of the answer."""
     seed: int
     model: str | None = None
     prompt: str | None = None

@@ -24,7 +24,7 @@ _Piece = tuple[bytes, bool, float | None]
 _PIECE_SECONDS = 0.5
 """About so much of one clip is marked before others have their turn."""
 _BEHIND_SECONDS = 2.0
-"""Of audio that waits for its mark: then the next part of a text should wait too."""
+"""With more audio waiting for its mark, the next part of a text should wait too."""
 
 
 class Delivery:

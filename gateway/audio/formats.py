@@ -48,7 +48,7 @@ _RATES = {
 }
 """Sample rates that a codec has; the others take any."""
 _MOST_BIT_RATES = {"opus": 256_000}
-"""Of one channel; the others take the highest that they have for any higher."""
+"""Bits per second of one channel; other encoders take their highest for any higher number."""
 _USUAL_RATES = {"ulaw": 8000, "alaw": 8000, "wav-ulaw": 8000, "wav-alaw": 8000}
 CODECS = {
     "ulaw": ("mulaw", "pcm_mulaw", {}),
@@ -63,7 +63,7 @@ _NOTE_OPTIONS = {
     "mp3": ({"id3v2_version": "0"}, {}),
     "aac": ({}, {"write_id3v2": "1"}),
 }
-"""Of containers whose tags are ID3's: without a note, and with one."""
+"""Options of containers whose tags are ID3's: without a note, and with one."""
 _BITS_PER_SAMPLE = 4
 """Compressed bit rate per sample of audio: 96 kbit/s at 24 kHz."""
 _MAX_BIT_RATE = 192_000

@@ -24,7 +24,7 @@ _PAST_FRAMES = 8
 _NEXT_FRAMES = 1
 _DETECTED = 0.5
 _LONGEST_SECONDS = 30
-"""Of audio that the detector looks at together."""
+"""Seconds of audio that the detector looks at together."""
 
 
 class Watermark:
@@ -40,7 +40,7 @@ class Watermark:
         self._samples = np.zeros(half, np.float32)
         """From the beginning of the next frame on; silence stands before the clip."""
         self._spectra = np.zeros((0, half + 1), np.complex64)
-        """Of frames that were not marked yet."""
+        """Spectra of frames that were not marked yet."""
         self._bands = np.zeros((0, perth.BANDS), np.float32)
         """Levels of the same frames, after those of some before them."""
         self._past = 0

@@ -26,9 +26,9 @@ class Progress:
     takes: dict[str, int] = field(default_factory=dict)
     """State -> how many takes."""
     characters_left: int = 0
-    """Of takes that wait or are being made."""
+    """Characters of takes that wait or are being made."""
     characters_done: int = 0
-    """Of all takes, in `spent_seconds`."""
+    """Characters spoken in all takes, in `spent_seconds`."""
     spent_seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:

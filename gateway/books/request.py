@@ -34,7 +34,7 @@ class NewBlock(_Body):
     """A chapter's heading or a paragraph."""
 
     kind: Literal["chapter", "paragraph"] = "paragraph"
-    """What it is: with a chapter, one begins in the exported file."""
+    """What the block is; with a chapter's heading, a chapter begins in the exported file."""
     text: Annotated[Line, Field(min_length=1)]
     """What is spoken."""
     voice: VoiceName | None = None
@@ -49,7 +49,7 @@ class Block(NewBlock):
     """One that is there already has an id."""
 
     id: Id | None = None
-    """Left out: a new one."""
+    """Id of a block that is there already; left out: a new one."""
 
 
 class NewBook(_Body):
@@ -80,7 +80,7 @@ class BlocksChange(_Body):
     """The body of `PUT /api/books/{id}/blocks`."""
 
     version: int
-    """That of the book that was changed."""
+    """Version of the book that the client has changed."""
     blocks: Annotated[list[Block], Field(fail_fast=True, max_length=MOST_BOOK_BLOCKS)]
     """All that there are then, in this order."""
 
@@ -89,14 +89,14 @@ class MakeRequest(_Body):
     """The body of `POST /api/books/{id}/make`."""
 
     blocks: Annotated[list[Id], Field(fail_fast=True)] | None = None
-    """Ids; left out: all that have no take of what they say now."""
+    """Ids of the blocks to make; left out: all that have no take of what they say now."""
 
 
 class TakeRequest(_Body):
     """The body of `POST /api/books/{id}/blocks/{block}/takes`."""
 
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
-    """Of the take; left out: one at random."""
+    """Seed of the take; left out: drawn at random."""
 
 
 class TakeChoice(_Body):

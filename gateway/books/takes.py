@@ -22,7 +22,7 @@ from gateway.tending.rows import OPEN
 
 _LOCK = 0x74616B65
 _BYTES_PER_CHARACTER = 2 * 24_000 // 15
-"""Of speech, as far as can be known before it is there."""
+"""Bytes of speech, as far as can be known before it is there."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Bounds:
 
     takes_of_a_block: int
     owner_bytes: int | None
-    """Of jobs and takes; None: any number."""
+    """Bytes that the jobs and takes of one owner may have; None: any number."""
 
 
 class TakeStore:

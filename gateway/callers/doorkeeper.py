@@ -29,7 +29,7 @@ class Credential:
 
     kind: Literal["key", "admin", "worker", "metrics"]
     name: str = ""
-    """Of the key; empty for a secret that several share."""
+    """The name of the key; empty for a secret that several share."""
     key: ApiKey | None = None
 
 

@@ -41,7 +41,7 @@ _MIGRATIONS = Path(__file__).with_name("migrations")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _BUSY_SECONDS = 10
 _ANSWER_SECONDS = 20
-"""Of PostgreSQL to one statement. One that is cut off from the network answers no more, and says nothing."""
+"""How long PostgreSQL may take for a statement: cut off from the network, it does not answer any more."""
 _BUSY_PAUSE_SECONDS = 0.01
 _LEAST_ROOM_BYTES = 1 << 20
 _NO_FILE = (":memory:", "file:")

@@ -34,7 +34,7 @@ class Sort(Generic[Row]):
     table: type[Row]
     noun: str
     prefix: str
-    """Of their ids."""
+    """The prefix of their ids."""
     lock: int
     """Any number that nobody else locks."""
 

@@ -24,7 +24,7 @@ class BookVoices:
     def __init__(self, pool: WorkerPool, store: JobStore, files: Callable[[str], JobFiles]) -> None:
         self._pool, self._store, self._files = pool, store, files
         self._first: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """Of books of which nobody has spoken yet."""
+        """Locks of books of which nothing has been spoken yet."""
 
     @asynccontextmanager
     async def of(self, book_id: str | None, files: JobFiles) -> AsyncIterator[VoiceSample | None]:

@@ -45,7 +45,7 @@ _PATIENCE_SECONDS = 24 * 3600.0
 _WEIGHTS_PATIENCE_SECONDS = 600.0
 """Without a part, while workers serve a job's model with other weights than it was begun with."""
 _MOST_ERRORS = 3
-"""Of the service's own, in a row."""
+"""More errors of the service itself, in a row, fail a job."""
 _SPARE = 4
 """A job's speech may last so much longer than its text lets expect."""
 

@@ -48,7 +48,7 @@ class Jobs:
         """Who makes a result waits here for its turn, a few seconds of audio at a time."""
         self.audiobooks = Audiobooks(gateway.disk, self.encoders)
         self.shelf: Shelf | None = None
-        """Of the books whose takes are jobs."""
+        """The books whose takes are jobs."""
         self._voices = BookVoices(gateway.pool, self.store, self.files)
         self._gateway = gateway
         self.tending = Tending[Job, JobFiles](

@@ -21,7 +21,7 @@ from gateway.slots.line.standing import Standing
 logger = structlog.get_logger(__name__)
 
 _EXPECTED_SECONDS = 5.0
-"""Of audio that a session is charged when it gets a slot; corrected by what it was served."""
+"""Seconds of audio that a session is charged when it gets a slot; corrected by what it was served."""
 
 
 class HostedSession:
@@ -32,7 +32,7 @@ class HostedSession:
         self.witness = LiveWitness(None)
         self.speech: LiveSpeech | None = None
         self.kind: Kind
-        """Of which kind its requests are, once it is open."""
+        """The kind of its requests, known once it is open."""
         self._gateway = gateway
         self._request_id = request_id
         self._protocol = protocol

@@ -34,7 +34,7 @@ class Part:
     stem: str
     """What its files are called."""
     prefix: str = ""
-    """Of its names in the zip file."""
+    """What its names in the zip file begin with."""
 
 
 def with_folders(parts: Iterable[Part]) -> list[Part]:

@@ -29,9 +29,9 @@ class Limits:
     age: timedelta | None = None
     """Since the session began."""
     size_bytes: int | None = None
-    """Of all sessions together."""
+    """The most bytes of all sessions together."""
     owner_bytes: int | None = None
-    """Of one owner's."""
+    """The most bytes of one owner's."""
 
     @classmethod
     def of(cls, settings: GatewaySettings) -> Self:

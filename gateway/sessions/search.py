@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, or_
 from gateway.database import Session
 
 MAX_TEXT_CHARACTERS = 100_000
-"""Of the words of one session; what was said after them is not found."""
+"""Characters of a session that are searched; what was said after them is not found."""
 
 
 def folded(text: str) -> str:

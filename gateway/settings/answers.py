@@ -14,10 +14,10 @@ class AnswerSettings(BaseModel):
     """What may be asked of text models."""
 
     max_answer_tokens: Annotated[int, Field(gt=0, le=1 << 20)] = 32_768
-    """Of one answer, also where a request says nothing; the model's own room may be less."""
+    """The most tokens of an answer, also where a request says nothing; the model's own limit may be lower."""
     max_answer_choices: Annotated[int, Field(gt=0, le=MOST_ANSWER_CHOICES)] = 8
     """Answers of one request (`n`, and several prompts), each of which takes a slot."""
     max_prompt_characters: Annotated[int, Field(gt=0, le=2_000_000)] = 400_000
-    """Of all that goes into one answer."""
+    """The most characters of all that goes into one answer."""
     max_chat_messages: Annotated[int, Field(gt=0, le=MOST_CHAT_MESSAGES)] = 1000
-    """Of a conversation."""
+    """The most messages of a conversation."""

@@ -37,7 +37,7 @@ class ListeningSettings(BaseModel):
     max_connections: Annotated[int, Field(gt=0)] = 20_000
     """Connections at once, three quarters of the open files that the process may have at most."""
     max_connections_per_address: Annotated[int, Field(ge=0)] = 0
-    """The same of one address that is no trusted proxy; 0: half of all."""
+    """Connections at once of one address that is no trusted proxy; 0: half of `max_connections`."""
     max_body_bytes: Bytes = 1 << 20
     """Size of an HTTP body, but for uploads of audio."""
     body_timeout_seconds: Seconds = 10.0
@@ -48,7 +48,7 @@ class ListeningSettings(BaseModel):
     max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
     """Messages, pings and pongs of one WebSocket; more close it with 1008."""
     live_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 200.0
-    """The same for live sessions, whose text may come token by token."""
+    """`max_messages_per_second` of live sessions, whose text may come token by token."""
     first_message_timeout_seconds: Seconds = 10.0
     """How long a connection may stay open without a request."""
     client_buffer_bytes: Bytes = 4 << 20

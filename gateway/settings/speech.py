@@ -14,13 +14,13 @@ class SpeechSettings(BaseModel):
     """What may be asked for, and how it is spoken."""
 
     max_text_characters: Annotated[int, Field(gt=0)] = 100_000
-    """Of a request whose audio comes while it is generated."""
+    """Longest text of a request whose audio comes while it is generated."""
     max_clip_characters: Annotated[int, Field(gt=0)] = 4096
-    """Of one whose audio is sent as one whole file, which is in memory until it is complete."""
+    """Longest text of a request for one whole file, which is in memory until it is complete."""
     max_audio_seconds: Seconds = 7200.0
     """Bound of `min_seconds` and `max_seconds` of a request, and of the speech of every clip."""
     max_clip_seconds: Seconds = 600.0
-    """The same of a clip that is sent as one whole file."""
+    """`max_audio_seconds` of a clip that is sent as one whole file."""
     max_encode_bytes: Bytes = 128 << 20
     """Size of a WAV file that a client has encoded in another format."""
     voice_aliases: dict[str, str] = Field(default_factory=dict)

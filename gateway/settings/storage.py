@@ -35,13 +35,13 @@ class StorageSettings(BaseModel):
     0: any number.
     """
     session_max_owner_gb: Gigabytes = 5
-    """The same of one owner's, an API key or an address."""
+    """`session_max_storage_gb` for one owner, which is an API key or an address."""
     min_free_disk_gb: Gigabytes = 1
     """10^9 bytes that recordings and voices leave free where `data_dir` is; 0: none."""
     max_jobs: Annotated[int, Field(ge=0)] = 1000
     """Jobs that the service keeps, finished ones included."""
     max_jobs_per_owner: Annotated[int, Field(ge=0)] = 50
-    """The same of one owner's, an API key or an address."""
+    """Jobs of one owner, which is an API key or an address."""
     max_job_characters: Annotated[int, Field(gt=0)] = 1_000_000
     """Longest text of a job, a book or a document."""
     max_document_bytes: Bytes = 50 << 20
@@ -49,7 +49,7 @@ class StorageSettings(BaseModel):
     max_books: Annotated[int, Field(ge=0)] = 1000
     """Books that the service keeps."""
     max_books_per_owner: Annotated[int, Field(ge=0)] = 50
-    """The same of one owner's, an API key or an address."""
+    """Books of one owner, which is an API key or an address."""
     max_book_blocks: Annotated[int, Field(gt=0, le=MOST_BOOK_BLOCKS)] = 10_000
     """Chapters and paragraphs of a book; all its text has `max_job_characters`."""
     max_block_takes: Annotated[int, Field(ge=2)] = 10

@@ -17,19 +17,19 @@ class TrainingSettings(BaseModel):
     `voxfleet serve` fills in its own. None: nothing.
     """
     training_device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,2})?)$")] = "cpu"
-    """On which they run, cpu or cuda:N. A GPU is best one that does not serve."""
+    """The device on which they run, cpu or cuda:N; best a GPU that does not serve."""
     training_niceness: Annotated[int, Field(ge=0, le=19)] = 10
     """How far they yield the CPUs to others: at 10 a tenth of a busy CPU is left, at 19 a seventieth."""
     trainings_at_once: Annotated[int, Field(gt=0)] = 1
-    """That a gateway works on at the same time."""
+    """Trainings that a gateway works on at the same time."""
     max_trainings: Annotated[int, Field(ge=0)] = 100
-    """That the service keeps, finished ones included."""
+    """Trainings that the service keeps, finished ones included."""
     max_trainings_per_owner: Annotated[int, Field(ge=0)] = 5
-    """The same of one owner's, an API key or an address."""
+    """Trainings of one owner, which is an API key or an address."""
     max_training_recordings: Annotated[int, Field(gt=0)] = 1000
-    """Of one training."""
+    """The most recordings of one training."""
     max_training_minutes: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)] = 60
-    """Of all recordings of one training."""
+    """The most minutes of all recordings of one training."""
 
     @property
     def trains(self) -> bool:

@@ -17,7 +17,7 @@ from gateway.slots.requirement import Requirement
 
 _CLIP, _ANSWER = "clip", "answer"
 _NEWEST_WEIGHT = 0.1
-"""Of the last answer, in the length of those to come."""
+"""Weight of the last answer in the expected length of those to come."""
 
 
 @dataclass(slots=True)
@@ -25,19 +25,19 @@ class ModelDemand:
     """What is asked of one model; times are readings of the pool's clock."""
 
     requests: int = 0
-    """That were let in."""
+    """How many requests were let in."""
     audio_seconds_asked: float = 0.0
-    """By them, as estimated from their texts."""
+    """Seconds of audio that they ask for, as estimated from their texts."""
     answer_seconds: float | None = None
-    """Of an answer, as the last ones were; None before the first."""
+    """Expected seconds of an answer, by the last ones; None before the first."""
     first_audios: int = 0
-    """Of clips that somebody waits for; first tokens of answers."""
+    """First audios of clips that somebody waits for; of text models, first tokens."""
     late: int = 0
-    """Of these, later than the objective."""
+    """How many of these were later than the objective."""
     refused: int = 0
-    """For lack of capacity."""
+    """How many were refused for lack of capacity."""
     underruns: int = 0
-    """As players reported."""
+    """How many players reported an underrun."""
     last_request_at: float = -math.inf
     last_served_at: float = -math.inf
     """When a process of it last began to serve."""
@@ -53,7 +53,7 @@ class Demand:
         """A first token, likewise."""
         self.models: dict[str, ModelDemand] = {}
         self._text_model = ""
-        """That served last."""
+        """The text model that served last."""
         self._boots: dict[str, str | None] = {}
         """Per worker: the process that served last."""
 

@@ -73,7 +73,7 @@ class Outcome:
 
     sample_rate: int
     audio_seconds: float
-    """Of what its client hears, at the speed that was asked for."""
+    """Seconds that its client hears, at the speed that was asked for."""
     patches: int
     """Generated."""
     queue_seconds: float

@@ -33,7 +33,7 @@ class Account:
     migrations: int
     kind: Kind
     status: int | None = None
-    """Of its error, as HTTP has it; None for none."""
+    """The HTTP status of its error; None for none."""
     span: Span = NO_SPAN
     """What is told of it; ended here."""
 

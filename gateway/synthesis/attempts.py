@@ -73,12 +73,12 @@ class Attempts:
         self._rested_at: float | None = None
         """Since when the wait does not count: the work has no use for a slot."""
         self._silent: Lease | None = None
-        """Of an attempt that has brought no audio yet."""
+        """The lease of an attempt that has brought no audio yet."""
         self._migrations_before = 0
         self._failover = self._new_failover()
         self.hearing = Hearing()
         self.span = NO_SPAN
-        """Of the speech that is tried."""
+        """The span of the speech that is tried."""
 
     @property
     def migrations(self) -> int:

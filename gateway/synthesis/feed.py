@@ -30,11 +30,11 @@ class Feed:
         """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
         self._delivery: Delivery | None = None
         self.speed = 1.0
-        """Of the part that is being spoken, against the model's."""
+        """The speed of the part that is being spoken, against the model's."""
         self.samples = 0
-        """That the listener got here."""
+        """Samples that the listener got here."""
         self.sample_rate = 0
-        """Of the audio that the listener gets, known when it has heard `started`."""
+        """Samples per second of the audio that the listener gets, known when it has heard `started`."""
         self._times: ClipTimes | None = None
         if clip.request.timestamps != "none":
             self._times = ClipTimes(clip, gateway.aligner, InOrder(), self._timed)

@@ -42,7 +42,7 @@ __all__ = ["Listener", "Outcome", "Synthesis"]
 logger = structlog.get_logger(__name__)
 
 _SILENCE_SECONDS = 0.1
-"""Of a text without words."""
+"""How long a text without words is silent."""
 
 
 class Synthesis(Served[Outcome]):
@@ -83,7 +83,7 @@ class Synthesis(Served[Outcome]):
         self._request = self.clip.request  # whose text is without markup
         self._audio_seconds_before = self.clip.audio_seconds
         self._ticket_began = self.clip.audio_seconds
-        """The same when the present ticket was admitted."""
+        """`clip.audio_seconds` when the present ticket was admitted."""
         self._given_speaker = speaker
         self._speaker = speaker or Speaker(request.voice)
         self._whole = whole

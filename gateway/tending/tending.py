@@ -78,7 +78,7 @@ class Tending(Generic[Row, Files]):
         self.tasks: dict[str, asyncio.Task[None]] = {}
         """By the id of the row."""
         self._owners: dict[str, str] = {}
-        """Of the rows that are worked on here, by the id of the row."""
+        """Owners of the rows that are worked on here, by the id of the row."""
         self._wake = asyncio.Event()
         self._swept_at = 0.0
 

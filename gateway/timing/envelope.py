@@ -12,7 +12,7 @@ import numpy as np
 FRAME_SECONDS = 0.01
 _LOUD_PERCENTILE = 95
 _SILENT_SHARE = 10 ** (-34 / 20)
-"""Of the level of loud frames."""
+"""Share of the level of loud frames, below which a frame is silent."""
 _SHORTEST_PAUSE = 0.07
 """Seconds: what is shorter is a stop within a word."""
 _SHORTEST_SPEECH = 0.03

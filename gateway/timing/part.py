@@ -18,7 +18,7 @@ from gateway.timing.words import Source, Timed, Times, characters
 logger = structlog.get_logger(__name__)
 
 _LEAST_CONFIDENCE = 0.3
-"""Of an aligner; less means that something else was said than what is written."""
+"""An aligner's confidence below which something else was said than what is written."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class SpokenPart:
     spoken: Spoken
     """Its text as it is said."""
     seconds: float
-    """Of its audio."""
+    """Seconds of its audio."""
     spans: Sequence[tuple[float, float]]
     """When something is said in it."""
     language: str

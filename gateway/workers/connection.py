@@ -21,7 +21,7 @@ from sockets.authorities import authorities
 from worker.protocol import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
 
 _MAX_UNREAD_BYTES = MAX_REQUEST_BYTES + (1 << 20)
-"""Of what a worker was sent: a whole request, and more pongs than anybody needs."""
+"""What a worker may leave unread: a whole request, and more pongs than anybody needs."""
 _FIN = 0x80
 _WHOLE_BINARY = _FIN | Opcode.BINARY
 _WHOLE_TEXT = _FIN | Opcode.TEXT
@@ -94,7 +94,7 @@ class WorkerConnection(BoundedConnection):
 
     listener: MessageListener | None = None
     _begun = b""
-    """Of a frame that has not arrived as a whole."""
+    """The beginning of a frame that has not arrived as a whole."""
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""

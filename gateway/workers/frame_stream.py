@@ -38,7 +38,7 @@ from worker.protocol import (
 _SECOND_LOOK_SECONDS = 0.05
 _LONGEST_REASON = 300
 _MAX_WAITING_BYTES = 4 << 20
-"""Of messages that nobody takes: those between the answer to a request and the first look at its frames."""
+"""The most bytes of messages that wait between the answer to a request and the first look at its frames."""
 _MESSAGE_BYTES = 100
 """What a message takes beside its content."""
 NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
@@ -86,9 +86,9 @@ class FrameStream:
         self.failure: ErrorDetail | None = None
         """What the worker said about a failure before its last frame."""
         self.sample_rate: int | None = None
-        """Of speech."""
+        """Samples per second of speech."""
         self.prompt_tokens: int | None = None
-        """Of what went in, for text."""
+        """Tokens of the prompt, for text."""
         self.model_revision = ""
         self._paused = False
         self._pause_wanted = False

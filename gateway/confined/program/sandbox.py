@@ -37,7 +37,7 @@ class _Architecture(NamedTuple):
     mmap: int
     mprotect: int
     free: tuple[int, ...]
-    """Those that are allowed whatever their arguments: close, fstat, lseek, munmap, mremap, brk, madvise,
+    """System calls that are allowed with any arguments: close, fstat, lseek, munmap, mremap, brk, madvise,
     rt_sigaction, rt_sigprocmask, rt_sigreturn, futex, sched_yield, clock_gettime, gettimeofday, getrandom,
     exit, exit_group.
     """
@@ -59,7 +59,7 @@ _ALL_THREADS = 1
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
-"""Of classic BPF: load a word; jump if equal, if a bit is set; return."""
+"""Instructions of classic BPF: load a word; jump if equal, if a bit is set; return."""
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 """Offsets in `struct seccomp_data`."""
 _EXECUTABLE = 4

@@ -25,20 +25,20 @@ class Job(TendedRow, Base):
     """"none", "word" or "character"."""
     characters: Mapped[int] = mapped_column(default=0)
     parts: Mapped[int] = mapped_column(default=0)
-    """Of the text, whose audio is on disk; what follows is about them."""
+    """How many parts of the text have audio on disk; the next columns are about these."""
     place: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Where its clip stands behind them."""
     characters_done: Mapped[int] = mapped_column(default=0)
     sample_rate: Mapped[int] = mapped_column(default=0)
     audio_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     spent_seconds: Mapped[float] = mapped_column(default=0.0)
-    """That its parts took, waits included."""
+    """Seconds that the parts took, waits included."""
     finish_reason: Mapped[str | None] = mapped_column(String(16))
     book_id: Mapped[str | None] = mapped_column(String(40), index=True)
-    """Of a take: the book and the block that it is of. None: a job by itself."""
+    """The book, and below the block, of which the job is a take; None: a job by itself."""
     block_id: Mapped[str | None] = mapped_column(String(40), index=True)
     seed: Mapped[int | None] = mapped_column(BigInteger)
-    """Of a take, which says what `said` is the sum of."""
+    """The seed of a take; `said` is the sum of what it says."""
     said: Mapped[str | None] = mapped_column(String(64))
     precedence: Mapped[int] = mapped_column(default=0)
     """What somebody asked for by itself goes before others of the same owner."""
@@ -60,7 +60,7 @@ class Book(AskedRow, Base):
     updated_at: Mapped[datetime] = mapped_column(default=now)
     """When it was last changed, spoken or fetched."""
     size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of its own files; its takes have theirs."""
+    """Bytes of its own files; takes count their own."""
 
 
 class BookBlock(Base):

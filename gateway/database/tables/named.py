@@ -31,7 +31,7 @@ class NamedRow(AskedRow):
     consent_statement: Mapped[str | None] = mapped_column(Text)
     consent_at: Mapped[datetime | None]
     consent_sha256: Mapped[str | None] = mapped_column(String(64))
-    """Of statement, person, time and content together: what was consented to can't be changed unseen."""
+    """SHA-256 of statement, person, time and content: what was consented to can't be changed unseen."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
 

@@ -34,7 +34,7 @@ class Session(Base):
     share_key: Mapped[str | None] = mapped_column(String(64), unique=True)
     """Who knows it may look at the session without owning it."""
     seed: Mapped[int | None] = mapped_column(BigInteger)
-    """Of the first utterance."""
+    """The seed of the first utterance."""
     search_title: Mapped[str | None] = mapped_column(Text)
     search_text: Mapped[str | None] = mapped_column(Text, deferred=True)
     """Title and words as `gateway.sessions.search` folds them; None: recorded before there was a search."""

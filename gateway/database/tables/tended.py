@@ -23,6 +23,6 @@ class TendedRow(AskedRow):
     used_at: Mapped[datetime] = mapped_column(default=now, index=True)
     """When it was last written or fetched; the least recently used goes first."""
     size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of all its files."""
+    """Bytes of all its files."""
     error_code: Mapped[str | None] = mapped_column(String(64))
     error_message: Mapped[str | None] = mapped_column(Text)

@@ -19,7 +19,7 @@ class Training(TendedRow, Base):
     __tablename__ = "trainings"
 
     name: Mapped[str] = mapped_column(String(128))
-    """Of the voice to be."""
+    """The name of the voice to be."""
     language: Mapped[str | None] = mapped_column(String(16))
     state: Mapped[str] = mapped_column(String(16), default="collecting", index=True)
     """As those of other rows; before them "collecting"."""
@@ -29,7 +29,7 @@ class Training(TendedRow, Base):
     started_at: Mapped[datetime | None]
     recordings: Mapped[int] = mapped_column(default=0)
     audio_seconds: Mapped[float] = mapped_column(default=0.0)
-    """Of all recordings."""
+    """Seconds of all recordings."""
     progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """What its process has told, as the API tells it."""
     adapter_id: Mapped[str | None] = mapped_column(String(32))

@@ -37,11 +37,11 @@ class Adapter(NamedRow, Base):
     __tablename__ = "adapters"
 
     digest: Mapped[str] = mapped_column(String(64), index=True)
-    """Of everything in it that changes what is heard; names its file."""
+    """Digest of all that changes what is heard; names its file."""
     content: Mapped[str] = synonym("digest")
     model: Mapped[str] = mapped_column(String(256))
     model_revision: Mapped[str] = mapped_column(String(256))
-    """That it was found to fit."""
+    """The revision of the model that it was found to fit."""
     base: Mapped[str] = mapped_column(Text, default="")
     """What it was trained on, as far as its files tell."""
     rank: Mapped[int]

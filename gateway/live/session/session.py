@@ -23,7 +23,7 @@ from gateway.slots.line.positions import CallLater, call_later
 from gateway.timing.part import PartTimes
 
 _COMPLETE_SHARE = 0.1
-"""Of `live_flush_seconds`, for text that ends like a sentence."""
+"""Share of `live_flush_seconds` after which text that ends like a sentence is spoken."""
 
 
 class LiveSession:
@@ -42,7 +42,7 @@ class LiveSession:
         self.splitter = SentenceSplitter()
         self.first_audio = FirstAudio(clock)
         self.sample_rate = 0
-        """Of the audio that the client gets; known with the first slot."""
+        """Samples per second of the audio that the client gets; known with the first slot."""
         self.tenant = ""
         self.paused = False
         self.stopping = False

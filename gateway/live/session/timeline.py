@@ -40,7 +40,7 @@ class Utterance:
     samples: int = 0
     """Sent so far."""
     cut_samples: int = 0
-    """Of those, what went wrong and is said again."""
+    """Samples of those that went wrong and are said again."""
     finish_reason: str | None = None
     spoken: InWords | None = None
     """The text in words, where they are others."""

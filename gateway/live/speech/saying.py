@@ -50,9 +50,9 @@ class Saying:
         self._delivery: Delivery | None = None
         self._order = InOrder()
         self._times: ClipTimes | None = None
-        """Of the utterance that is being spoken, where they are asked for."""
+        """Times of words in the utterance that is being spoken, where they are asked for."""
         self._speed = start.speed
-        """Of that utterance."""
+        """The speed of that utterance."""
         self.sample_rate = 0
         self.audio_seconds = 0.0
 

@@ -20,7 +20,7 @@ class LiveWitness:
         self._recording = recording
         self._index = -1
         self._characters = 0
-        """Of the utterance."""
+        """Characters of the utterance."""
         self._first_sample = 0
         """Where they begin to be said."""
         self._in_words = False

@@ -55,7 +55,7 @@ class SamplingFields(Lenient):
     stream_options: StreamOptions | None = None
     """What the stream tells beside the text."""
     max_tokens: TokenCount | None = None
-    """Of each answer."""
+    """The most tokens of each answer."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     """0 takes the likeliest token; left out: what the model recommends, else 1."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -67,7 +67,7 @@ class SamplingFields(Lenient):
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     """Subtracted from tokens that the answer has already."""
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    """The same, for each time that it has them."""
+    """Subtracted from tokens once for each time that the answer has them."""
     repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
     """Divides the scores of tokens that prompt or answer have already."""
     logit_bias: Annotated[dict[str, float], Field(max_length=1024), at_most(1024)] | None = None
@@ -75,11 +75,11 @@ class SamplingFields(Lenient):
     stop: Annotated[Annotated[StopString, NO_LIST] | Annotated[StopStrings, LIST], BY_LIST] | None = None
     """Strings that end an answer and are no part of it."""
     stop_token_ids: Annotated[list[int], Field(max_length=256)] = Field(default_factory=list)
-    """Tokens that do so."""
+    """Tokens that end an answer and are no part of it."""
     min_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] | None = None
-    """Before so many an answer does not end."""
+    """The least tokens of each answer."""
     ignore_eos: bool | None = None
-    """The model's own end does not end the answer."""
+    """Go on where the model ends the answer by itself."""
     seed: Annotated[int, Field(ge=-(2**63), le=MAX_SEED)] | None = None
     """Same seed, same request, same answer; left out: drawn at random."""
     priority: Literal["interactive", "default", "bulk"] | None = None

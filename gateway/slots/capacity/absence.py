@@ -10,7 +10,7 @@ from __future__ import annotations
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 
 FIRST_GUESS_SECONDS = 15.0
-"""Of a process that starts and loads its model, as long as none was seen to."""
+"""How long a process starts and loads its model, as long as none was seen to."""
 
 
 class Absence:

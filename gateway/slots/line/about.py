@@ -13,7 +13,7 @@ class About:
     voice: str = ""
     """Its name."""
     characters: int | None = None
-    """Of its text; None where that comes bit by bit."""
+    """Characters of its text; None where that comes bit by bit."""
     protocol: str = ""
     """By which it came: one of a fixed set."""
     client: str = ""

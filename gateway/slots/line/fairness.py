@@ -90,7 +90,7 @@ class FairLine:
         """Tenants without waiting tickets when they were put here, each once: kept while they are ahead."""
         self._idle_count = 0
         self._turn = 0.0
-        """Of the tenant that was served last."""
+        """The turn of the tenant that was served last."""
         self._waiting = 0
         self._by_length = _ByLength()
 

@@ -22,7 +22,7 @@ from gateway.text.ssml import parse_ssml
 from worker.protocol import WATCHED, ModelDescription
 
 _CUT_PAUSE_SECONDS = 0.2
-"""Of silence between what was heard of a part and the part again."""
+"""Seconds of silence between what was heard of a part and the part again."""
 
 
 class Clip:

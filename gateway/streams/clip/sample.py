@@ -17,9 +17,9 @@ from gateway.streams.clip.conditioning import Conditioning, words_before
 from worker.protocol import ANY_VOICE, Latents, ModelDescription
 
 LONGEST_REFERENCE_SECONDS, LONGEST_PROMPT_SECONDS = 10.0, 20.0
-"""Of a longer part the beginning is a reference; a prompt is whole or none."""
+"""The most that is taken of a part: a reference is its beginning, a prompt is whole or none."""
 ENOUGH_SECONDS = 3.0
-"""Of a voice; a longer part takes the place of a shorter one."""
+"""Seconds that tell enough of a voice; below, a longer part takes the place of a shorter one."""
 NOBODY = Conditioning()
 
 
@@ -30,7 +30,7 @@ class VoiceSample:
     text: str
     latents: bytes
     revision: str
-    """Of the model that made it, which alone understands it."""
+    """The revision of the model that made it, which alone understands it."""
 
     def condition(self, model: ModelDescription) -> Conditioning:
         """What has a worker with `model` speak like it."""

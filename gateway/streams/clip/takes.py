@@ -30,7 +30,7 @@ MISREAD = "misread"
 """What is heard is not the text; told by who listens."""
 _FLAWS = (*FLAWS[: FLAWS.index("repeated")], MISREAD, *_CUTTING)
 LEAST_CONFIDENCE = 0.4
-"""Of who listens, that the text was said. Of good speech it is .64 and more."""
+"""The aligner's confidence below which a take counts as misread; that of good speech is .64 and more."""
 
 Repeated = Callable[[int, str, str], None]
 """Told of each further take: number of the part, flaw of the take before, outcome of the metric
@@ -102,9 +102,9 @@ class _Take:
     reason: str
     flaw: str
     progress: Progress
-    """Of the clip with this take."""
+    """The clip's progress with this take."""
     confidence: float = 1.0
-    """Of who listened to it, from 0 to 1; 1 where nobody did."""
+    """The aligner's confidence, from 0 to 1; 1 where nobody listened."""
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -140,7 +140,7 @@ class HeldTakes(Takes):
         self._listen = listen
         self._pcm: list[bytes] = []
         self._before: Progress | None = None
-        """Of the clip when the present part began here."""
+        """The clip's progress when the present part began here."""
         self._best: _Take | None = None
         self._last_flaw = ""
         self._unheard: _Take | None = None

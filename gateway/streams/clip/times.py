@@ -85,16 +85,16 @@ class ClipTimes:
         self.order = order
         self._tell = tell
         self._part, self._take = -1, 0
-        """That are being spoken; the place of the part in the text:"""
+        """The part and take that are being spoken; the place of the part in the text:"""
         self._start = self._end = 0
         self._seconds = clip.audio_seconds
-        """Of the model's audio so far, and where the part begins in it:"""
+        """Seconds of the model's audio so far, and where the part begins in it:"""
         self._part_seconds = 0.0
         self._heard_seconds = clip.heard_samples / clip.model.sample_rate if clip.model else 0.0
-        """The same at the speed at which they are heard."""
+        """Both at the speed at which they are heard."""
         self._part_heard_seconds = 0.0
         self._speed = 1.0
-        """Of the part."""
+        """The speed of the part."""
         self._envelope: Envelope | None = None
         self._pcm: list[bytes] | None = None
 

@@ -99,7 +99,7 @@ class TokenWriter:
         self._take = (0, 0)
         """Part and take that the token is at."""
         self._sample: VoiceSample | None = None
-        """That the request tells of."""
+        """The sample that the request holds."""
         self._request_length = 0
         """Characters of the token up to the end of the request."""
 

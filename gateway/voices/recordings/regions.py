@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_REGIONS = 16
-"""Of one remark; the longest are told."""
+"""The most regions of one remark; the longest are told."""
 
 
 class Region(NamedTuple):
