@@ -131,7 +131,7 @@ MARKS: tuple[Rule, ...] = (
     rule(rf"(?<=\S)</?(?:{_BLOCK}){_TAG_ENDS}(?=[^\s<])", "\n", re.I),
     rule(rf"</?(?:{_INLINE}|{_BLOCK}){_TAG_ENDS}", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
-    rule(EMOJI, ""),
+    rule(rf"(?![♩♪]\s?=){EMOJI}", ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
     rule("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),

@@ -18,7 +18,7 @@ from gateway.text.steps import Steps, finished
 from models.sentences import has_words
 
 logger = structlog.get_logger(__name__)
-_SENTENCE = re.compile(rf".+?(?:[。！？\n]+[{RAISED}]*|(?<![!?])[!?]+(?=\s|$)|$)|.+", re.DOTALL)
+_SENTENCE = re.compile(rf".+?(?:[。！？\n]+[{RAISED}]*|(?<![!?])[!?]+(?=\s(?![=×])|$)|$)|.+", re.DOTALL)
 _LATIN_WORD = re.compile(
     r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
 )

@@ -119,8 +119,7 @@ NUMBERS_THAT_NAME = {
     " eight seven six five four three",
     "$1.39 est., $1.5MM, ~US$85": "one dollar and thirty-nine cents estimate, one point five million"
     " dollars, about eighty-five US dollars",
-    "+/- 5%, a slope of -1/2, 1-1/2": "plus or minus five percent, a slope of minus one half, one to"
-    " one half",
+    "+/- 5%, a slope of -1/2, 1-1/2": "plus or minus five percent, a slope of minus one half, one and a half",
     "sin 30° = 0.5, a !== b": "sin thirty degrees equals zero point five, a is not equal to b",
     "1 Cor. 13:4-7; Gen 1:1; 2 Tim 3:16": "First Corinthians thirteen, four to seven; Genesis one one;"
     " Second Timothy three sixteen",

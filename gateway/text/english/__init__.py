@@ -7,6 +7,9 @@ units.py          units, and their names
 quantities.py     measures, percentages
 rates.py          how much in which time, or in another unit
 verses.py         chapter and verse
+citations.py      laws, cases, papers
+doses.py          what doctors write
+notation.py       music
 calendar.py       dates
 times.py          times of the day
 years.py          years, decades
@@ -23,10 +26,13 @@ from gateway.text.english import (
     abbreviations,
     alphabet,
     calendar,
+    citations,
+    doses,
     formulas,
     identifiers,
     letters,
     money,
+    notation,
     quantities,
     rates,
     signs,
@@ -53,6 +59,9 @@ def _address_number(text: str) -> str:
 RULES = (
     *address_rules(_SIGNS, _address_number),
     *verses.RULES,
+    *citations.RULES,
+    *doses.RULES,
+    *notation.RULES,
     *calendar.RULES,
     *times.RULES,
     *years.RULES,

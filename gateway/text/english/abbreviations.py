@@ -35,7 +35,7 @@ _ANYWHERE = {
     "dept.": "department", "Dept.": "Department", "govt.": "government", "temp.": "temperature",
     "est.": "established", "Est.": "Established", "incl.": "including", "excl.": "excluding",
     "inc.": "including", "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous",
-    "w/o": "without", "w/": "with ",
+    "w/o": "without", "c/o": "care of", "w/": "with ",
     "Ph.D.": "P h D", "M.D.": "M D", "et al.": "and others", "cf.": "compare", "a.k.a.": "also known as",
     "Bldg.": "Building", "Apt.": "Apartment", "apt.": "apartment", "Nº": "number", "№": "number",
     "N°": "number", "a.m.": "a m", "p.m.": "p m", "A.M.": "a m", "P.M.": "p m",
@@ -43,7 +43,8 @@ _ANYWHERE = {
 _BEFORE_NUMBER = {
     "no": "number", "nos": "numbers", "vol": "volume", "fig": "figure", "figs": "figures", "p": "page",
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
-    "tel": "telephone", "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
+    "tel": "telephone", "op": "opus", "fl": "floor", "lv": "level", "lvl": "level",
+    "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
 }  # fmt: skip
 _ROOMS = {
     "Hwy": "Highway",
@@ -208,7 +209,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b(?:{'|'.join(_OF_SOMEBODY)})\s(?P<say>Dr\.)(?=\s[a-z])", "Doctor", re.I),
     rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),
     rule(rf"\b(?P<say>Dr|Mr|Mrs|Ms|Prof){_CAPITAL}", _before_name),
-    rule(rf"(?<![\w.])(?P<say>(?:{_any(_BEFORE_NUMBER)})\.)(?=\s?#?\d)", _before_number, re.I),
+    rule(rf"(?<![\w.-])(?P<say>(?:{_any(_BEFORE_NUMBER)})\.)(?=\s?#?\d)", _before_number, re.I),
     rule(r"(?<![\w.])(?P<say>(?:[A-Za-z]\.){2,})(?!\w)", _letters),
     rule(rf"\b(?:{_any(_COUNTED)})\s(?P<say>[IVXLCDM]+|[ivxlc]+)\b(?!['’])", _number, re.I),
     rule(rf"\b(?:{_any(_RULERS)})\s(?P<say>[IVX]+)\b(?!['’]m|\.\w|(?<=\sI)\s(?:{_FIRST_PERSON})\b)", _ruler),
@@ -234,7 +235,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     rule(rf"\b(?P<say>(?:{_TITLES})\.)(?=\s(?:&|and|or)\s(?:{_TITLES})\b)", _before_name),
-    rule(r"(?<=[\w.,)’”\"])\s?&\s?(?=[\w(“\"])", " and "),
+    rule(r"(?<=[\w.,)’”\"])\s?&\s?(?=[\w(“\"@#$€£])", " and "),
     rule(r"([§¶])\1\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]}s "),
     rule(r"(?<![§¶])([§¶])\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]} "),
     rule(r"\b(?P<say>(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.)(?=\s[IVXLC]+\b)", _before_number),

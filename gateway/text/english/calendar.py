@@ -116,6 +116,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w/])(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>[12]\d{3}|\d\d)(?![\w/])", _slashed),
     rule(r"(?<![\w/-])(?P<m>\d{1,2})-(?P<d>\d{1,2})-(?P<y>[12]\d{3})(?![\w/-])", _slashed),
     rule(rf"(?<![\w/-]){_DAY}-{_MONTH}-(?P<y>[12]\d{{3}}|\d\d)(?![\w/-])", _hyphened),
+    rule(
+        rf"(?<!\w){_DAY}/{_MONTH}/(?P<y>[12]\d{{3}}):(?=\d\d:\d\d:\d\d)",
+        lambda match: f"{_hyphened(match)} at ",
+    ),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
         r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|RSVP(?: by)?|[Ss]ince|[Uu]ntil|[Ee]nd(?:s|ing)|"

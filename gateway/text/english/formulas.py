@@ -12,6 +12,17 @@ _EQUATION = re.compile("[=<>≤≥]")
 _NEAR = 200
 """Characters in which it is looked for."""
 _SIGNS = {"+": " plus ", "-": " minus ", "⁺": " plus", "⁻": " minus"}
+_BETWEEN = {
+    "∈": "in", "∉": "not in", "⊂": "is a subset of", "⊆": "is a subset of", "∪": "union", "∩": "intersection",
+    "⊥": "is perpendicular to", "∥": "is parallel to", "∝": "is proportional to", "≅": "is congruent to",
+    "≡": "is identical to", "⇌": "in equilibrium with", "⇒": "implies", "⇔": "if and only if",
+    "≪": "is much less than", "≫": "is much greater than",
+}  # fmt: skip
+_BEFORE = {
+    "∀": "for all", "∃": "there is", "∑": "the sum of", "∏": "the product of", "∫": "the integral of",
+    "∂": "partial", "∴": "therefore", "∵": "because", "∠": "angle", "△": "triangle", "∛": "the cube root of",
+}  # fmt: skip
+"""Signs of mathematics between two terms, and before one."""
 _KEYS = "Ctrl|Cmd|Command|Control|Alt|Option|Shift|Win|Fn|Meta"
 
 
@@ -25,9 +36,15 @@ def _isotope(match: re.Match[str]) -> str:
     return f"{number(match['say'].translate(FIGURES))} "
 
 
-def _in_equation(match: re.Match[str]) -> str | None:
+def _in_equation(match: re.Match[str], said: str | None = None) -> str | None:
     around = max(0, match.start() - _NEAR), match.end() + _NEAR
-    return _SIGNS[match["say"].strip()] if _EQUATION.search(match.string, *around) else None
+    if not _EQUATION.search(match.string, *around):
+        return None
+    return said or _SIGNS[match["say"].strip()]
+
+
+def _over(match: re.Match[str]) -> str | None:
+    return _in_equation(match, " over ")
 
 
 _TERM = rf"[\d(]|[a-z](?=\s?[-+*/=<>≤≥^{RAISED}),.;]|\s(?:and|or|is|where)\b|$)"
@@ -40,6 +57,22 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\b[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(rf"(?<=[{RAISED})])(?P<say>[-+])(?=[\w(])", _in_equation),
     rule(rf"(?:(?<=[\s(\d][a-z\d{RAISED})])|^[a-z])(?P<say>\s-\s)(?={_TERM})", _in_equation),
+    rule(rf"(?<=[a-z\d)][{RAISED}])(?P<say>\s-\s)(?={_TERM})", _in_equation),
+    rule(
+        r"(?:(?<=[(=])|(?<== ))-(?=[a-z](?:\s?[-+*/^±),.;²³]|$))",
+        lambda match: _in_equation(match, "minus "),
+    ),
+    rule(
+        rf"(?<=[{RAISED})])/(?=[\w(])|(?:(?<=[=(+*-]\w)|(?<=[=+*-]\s\w))/(?=[a-z\d](?!\w))"
+        r"|(?<=\b[a-z\d])(?<!\bm(?=/s))/(?=[a-z]\s?[=+*])",
+        _over,
+    ),
+    rule(r"(?:(?<=\d)|(?<=\b[nkmr])|(?<=\)))!(?=\s?[=+×/)]|\s-\s)(?!=\s?[a-z]\w)", " factorial"),
+    rule(
+        rf"(?<=[\w)}}\]|°])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w({{\[√∅∠△-])",
+        lambda match: f" {_BETWEEN[match['say'].strip()]} ",
+    ),
+    rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
     rule(r"\bx86(?P<say>-)64\b", " "),
     rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
     rule(rf"\b(?:{_KEYS})(?P<say>\+)(?=\w)", " plus "),

@@ -122,6 +122,12 @@ RULES = (
     rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
     rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
     rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
+    rule(r"(?<![\w./-])(?P<say>0\d{2,4}/\d{5,9})(?![\w/-]|[.,]\d)", _phone),
+    rule(r"(?<![\w.,$€£-])(?P<say>1[38]00 \d{3} \d{3})(?![\w-]|[.,]\d)", _phone),
+    rule(
+        r"\d{3}[-. ]\d{4},?\s(?P<say>x(?P<ext>\d{1,5}))\b", lambda match: f"extension {digits(match['ext'])}"
+    ),
+    rule(r"\b[Tt]ext\s[A-Z]{2,12}\sto\s(?P<say>\d{4,6})\b", _digits),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3} \d{4} \d{4})(?![\w-]|[.,]\d)", _phone),
     rule(r"(?<![\w-])(?P<say>1-8\d\d-(?:\d{3}-)?)(?=[A-Z]{2})", lambda match: f"{_phone(match)} "),
@@ -163,6 +169,7 @@ RULES = (
     rule(r"(?<=[A-Za-z]-)(?P<say>([1-9]\d?)s)\b", _plural),
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
+    rule(r"(?<!\w)(?P<say>#)(?=\d{1,6}[A-Za-z]{3})", "hashtag "),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),
     rule(r"(?<=#)(?P<say>\d{5,20})(?![\w-]|[.,]\d)", _digits),
     rule(r"\b(?:[Oo]rder|[Tt]icket|[Ii]nvoice|[Cc]ase) (?P<say>#)(?=\w)", "number "),

@@ -13,7 +13,9 @@ from gateway.text.rules import rule
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
 _PLACE = re.compile(
-    r"\b(?:seat|row|gate|room|flat|unit|apartment|apt\.|suite|exit|size|platform|bus)s? $", re.I
+    r"\b(?:seat|row|gate|room|flat|unit|apartment|apt\.|suite|exit|size|platform|bus|scene|bay|hall|locker|"
+    r"track)s? $",
+    re.I,
 )
 """What is called "12A"."""
 
@@ -36,7 +38,9 @@ def _part_of(match: re.Match[str]) -> str | None:
         return None
     unit, before = UNITS[name], match.string[max(0, match.start() - 9) : match.start()]
     ratio = re.search(r"(\d+)/(\d+)$", before)
-    if re.search(r"\d\s?[½⅓⅔¼¾⅛⅜⅝⅞]$|\d\s\d+/\d+$", before) or (ratio and int(ratio[1]) > int(ratio[2])):
+    if re.search(r"\d\s?[½⅓⅔¼¾⅛⅜⅝⅞]$|\d\s\d+/\d+$|(?:^|[^/\d])\d+-\d+/\d+$", before) or (
+        ratio and int(ratio[1]) > int(ratio[2])
+    ):
         return f" {plural_unit(unit)}"
     if re.search(r"(?:[½⅓¼⅛]|(?<!\d)1/\d+)$", before):
         return f" {unit}"
@@ -53,6 +57,11 @@ def _height(match: re.Match[str]) -> str:
 def _arc(match: re.Match[str]) -> str:
     seconds = f" {number(match['s'])} seconds" if match["s"] else ""
     return f"{number(match['d'])} degrees {number(match['m'])} minutes{seconds} "
+
+
+def _signed_arc(match: re.Match[str]) -> str:
+    """Of no quarter of the heavens."""
+    return f"{'minus ' if match['minus'] else ''}{_arc(match).rstrip()}"
 
 
 def _sides(match: re.Match[str]) -> str:
@@ -127,6 +136,10 @@ RULES = (
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?(?=[NSEW]\b)",
         _arc,
     ),
+    rule(
+        rf"(?<![\w.]){NEGATIVE}(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’](?:\s?(?P<s>{NUMBER})[″\"”])?(?!\w)",
+        _signed_arc,
+    ),
     rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
     rule(r"(?<![\w.])(\d{1,2})['’′]\s(\d{1,2})(\"|”|″|'')(?!\w)", _height),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
@@ -163,6 +176,10 @@ RULES = (
     rule(
         r"\d\s?(?:ft|feet|foot)\.?\s\d{1,2}(?P<say>\s?in)(?=[.,;:!?)]|$|\s(?:tall|long|wide|high|deep)\b)",
         " inches",
+    ),
+    rule(
+        r"(?<![\w.,])(?P<amount>\d{1,3}(?:\.\d)?)\s?bps\b",
+        lambda match: f"{number(match['amount'])} basis points",
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
 )

@@ -43,6 +43,12 @@ def _mixed(match: re.Match[str]) -> str:
     return _whole_and(whole, top, bottom)
 
 
+def _joined_mixed(match: re.Match[str]) -> str:
+    """ "1-1/2"."""
+    whole, top, bottom = (int(group) for group in match.groups() if group)
+    return _whole_and(whole, top, bottom)
+
+
 def _whole_and(whole: int, top: int, bottom: int) -> str:
     part = fraction(top, bottom)
     if top == 1:
@@ -108,7 +114,7 @@ def _spaced_dash(match: re.Match[str]) -> str:
 
 
 def _power(match: re.Match[str]) -> str:
-    power = match["say"].lstrip("^").translate(FIGURES)
+    power = match["say"].lstrip("^*").translate(FIGURES)
     return _POWERS.get(power) or f" to the power of {number(power)}"
 
 
@@ -138,10 +144,29 @@ _TIMES = (
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
-_OPERAND = r"(?<=[\w)\]²³.°%])"
+_OPERAND = r"(?<=[\w)\]²³.°%!])"
 _END = r"(?![A-Za-z0-9])"
+_NUMBERED = "|".join(
+    rf"(?<=\b{name}\.)" for name in ("[Pp]", "pp", "[Nn]o", "[Ff]ig", "[Vv]ol", "[Cc]h", "[Oo]p", "[Ll]v")
+)
+"""Right behind what numbers something, "p.12"."""
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
+    rule(
+        r"(?<![\w./-])(\d{1,3})-(?:(1)/(2)|([13])/(4)|([12])/(3)|([1357])/(8))(?![\w/]|\.\d)", _joined_mixed
+    ),
+    rule(rf"(?<=[{''.join(_VULGAR)}])\s?[-–—]\s?(?=[\d{''.join(_VULGAR)}])", " to "),
+    rule(
+        r"\b(?:[Uu]nit|[Ff]lat|[Ll]ot|[Aa]partment|[Aa]pt\.?)\s(?P<say>(\d{1,4})/(\d{1,4}))(?=\s[A-Z])",
+        lambda match: f"{number(match[2])}, {number(match[3])}",
+    ),
+    rule(
+        r"\A\((?P<say>(\d{1,2})/(\d{1,2}))\)(?=\s+[A-Z])",
+        lambda match: f"{number(match[2])} of {number(match[3])}",
+    ),
+    rule(r"▲\s?(?=[$€£]?\d)", "up "),
+    rule(r"▼\s?(?=[$€£]?\d)", "down "),
+    rule(r"(?<=[a-z]\s)x(?=[1-9]\d?[\])])", "times "),
     rule(
         rf"(?:(?:(?<![\w.,/$€£¥])|(?<=[A-Za-z]/))(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
         _vulgar,
@@ -181,11 +206,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>[x×])(?=\d)", "by"),
     rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
     rule(
-        rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])",
+        rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-])",
         _compare,
     ),
     rule(
-        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(.-])",
+        r"(?<=[\w)|])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],
     ),
     rule(r"(?<=[\w)])[<>](?=\.?\d)", _beside_number),
@@ -200,7 +225,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\+/[-−]\s?(?=[$€£]?\d)", "plus or minus "),
     rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/]))", "minus "),
     rule(NOTE, ""),
-    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|\^-?\d+)", _power),
+    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _scaled),
@@ -218,7 +243,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>\s:\s|:)(?=\d)", " to "),
     rule(r"(?<=[A-Za-z])-(?=\d)", " "),
     rule(rf"(?<![\w)\]])(?P<say>[-−](?:{NUMBER}))(?!\w*-\d)", _number),
-    rule(rf"(?<![\d.,])(?P<say>(?:{NUMBER}))(?!\d)", _number),
+    rule(rf"(?:(?<![\d.])|{_NUMBERED})(?<!\d,)(?P<say>(?:{NUMBER}))(?!\d)", _number),
+    rule(r"(?<=\d,)(?P<say>[1-9]\d{0,8}(?:\.\d+)?|0)(?!\d)", _number),
     rule(r"(?<!\d)(?P<say>\.\d+)(?!\d)", lambda match: f"point {digits(match['say'])}"),
     rule(r"\d+", _other_digits),
 )

@@ -12,6 +12,8 @@ def _offset(match: re.Match[str]) -> str:
     """Of a time, from Greenwich."""
     minutes = int(match["minutes"])
     hours = f" {'plus' if match['sign'] == '+' else 'minus'} {cardinal(int(match['hours']))}"
+    if not minutes and not int(match["hours"]):
+        return ", U T C"
     return f", U T C{hours}" + (f" {cardinal(minutes)}" if minutes else "")
 
 
@@ -19,9 +21,9 @@ def _time(match: re.Match[str]) -> str | None:
     hour, minute, second = int(match["hour"]), int(match["minute"]), match["second"]
     half = f" {match['half'].lower()} m" if match["half"] else ""
     if second:
-        return (
-            f"{cardinal(hour)} {pair(minute) if minute else 'zero'} and {cardinal(int(second))} seconds{half}"
-        )
+        part = match.groupdict().get("part")
+        seconds = cardinal(int(second)) + (f" point {digits(part)}" if part else "")
+        return f"{cardinal(hour)} {pair(minute) if minute else 'zero'} and {seconds} seconds{half}"
     if minute:
         return f"{cardinal(hour)} {pair(minute)}{half}"
     if half:
@@ -33,9 +35,19 @@ def _time(match: re.Match[str]) -> str | None:
 
 def _clock(match: re.Match[str]) -> str:
     """Of a day of twenty-four hours without a colon, "0930 hrs"."""
-    hour, minute = match["clock"][:2], int(match["clock"][2:])
+    return f"{_clock_of(match['clock'])} hours"
+
+
+def _clock_of(figures: str) -> str:
+    hour, minute = figures[:2], int(figures[2:])
     hours = pair(int(hour)) if hour != "00" else "zero"
-    return f"{hours} {pair(minute) if minute else 'hundred'} hours"
+    return f"{hours} {pair(minute) if minute else 'hundred'}"
+
+
+def _opening(match: re.Match[str]) -> str | None:
+    """From when to when, "0800-1730"."""
+    first, last = match["first"], match["last"]
+    return f"{_clock_of(first)} to {_clock_of(last)}" if first < last else None
 
 
 def _ago(match: re.Match[str]) -> str:
@@ -91,13 +103,24 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w:.])\d?\d:\d\d(?::\d\d)?(?P<say>(?P<sign>\+)(?P<hours>[01]\d):?(?P<minutes>[0-5]\d))(?![\d:])",
         _offset,
     ),
+    rule(
+        r"\d\d:\d\d:\d\d(?P<say>\s(?P<sign>[+−-])(?P<hours>[01]\d)(?P<minutes>[0-5]\d))(?![\d:])",
+        _offset,
+    ),
+    rule(r"\b(?P<say>dep\.)(?=\s\d{1,2}[:.]\d\d)", "departs"),
+    rule(r"\b(?P<say>arr\.)(?=\s\d{1,2}[:.]\d\d)", "arrives"),
+    rule(
+        r"(?<![\w.,:/-])(?P<first>0\d[0-5]\d)\s?[-–—]\s?(?P<last>(?:[01]\d|2[0-3])[0-5]\d|2400)(?![\w-]|[.,]\d)",
+        _opening,
+    ),
     rule(r"(?<![\w.,$€£])(?P<say>(?P<amount>\d{1,3})(?P<unit>mo|[mhdwy])) ago\b", _ago),
     rule(r"(?<![\w:.])(\d{1,2}):(\d\d)\.(\d{1,3})(?![\w:])", _lap),
     rule(
         r"\b(?:GMT|UTC)\s?[+−-]\s?(?P<say>0?(?P<h>\d{1,2}):00)(?!\d)", lambda match: cardinal(int(match["h"]))
     ),
     rule(
-        rf"(?:(?<![\w:.])|(?<=\dT))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
+        r"(?:(?<![\w:.])|(?<=\dT)|(?<=/\d{4}:))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)"
+        r"(?::(?P<second>[0-5]\d)(?:[.,](?P<part>\d{3,6})(?!\d))?)?"
         rf"(?!\d|:\d){_HALF}?Z?",
         _time,
     ),

@@ -48,6 +48,9 @@ UNITS = {
     "mm Hg": "millimeter of mercury", "ppm": "part per million", "ppb": "part per billion", "pts": "point",
     "mpg": "mile per gallon", "mi/h": "mile per hour", "hp": "horsepower", "MP": "megapixel",
     "kbit/s": "kilobit per second", "Mbit/s": "megabit per second", "Gbit/s": "gigabit per second",
+    "mEq": "milliequivalent", "U/L": "unit per liter", "IU/L": "international unit per liter",
+    "mIU/L": "milli international unit per liter", "µL": "microliter", "μL": "microliter", "nmol": "nanomole",
+    "ly": "light year", "kts": "knot", "inHg": "inch of mercury",
     "MWh": "megawatt hour", "GWh": "gigawatt hour", "TWh": "terawatt hour", "Ah": "amp hour",
 }  # fmt: skip
 _UNCOUNTED = {

@@ -82,6 +82,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\b[QH]\d)\s?[-–]\s?(?=[QH]\d\b)", " to "),
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
+    rule(r"\b[A-Z]{2,20}\s\((?P<say>(?P<tens>[1-9]0)s(?P<century>))(?=[),])", _decade),
     rule(
         rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
         _decade,

@@ -1,0 +1,41 @@
+"""How laws, cases and papers are cited: "42 U.S.C. § 1983", "No. 19-1392", "arXiv:2301.12345"."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, digits, roman, short_code, year
+from gateway.text.rules import Rule, rule
+
+
+def _code(match: re.Match[str]) -> str:
+    return short_code(match["say"])
+
+
+def _docket(match: re.Match[str]) -> str:
+    """Of a case or a law, which is no range: "19-1392"."""
+    return ", ".join(map(short_code, match["say"].split("-")))
+
+
+def _paper(match: re.Match[str]) -> str:
+    return f"arXiv {digits(match[1])} point {digits(match[2])}"
+
+
+def _chords(match: re.Match[str]) -> str | None:
+    """ "I-IV-V"; nobody counts "I-I-I"."""
+    values = [roman(each.upper()) for each in re.split("[-–]", match[0])]
+    return None if None in values or set(values) == {1} else " ".join(map(cardinal, filter(None, values)))
+
+
+_NUMERAL = "(?:[IV]{1,3}|[iv]{1,3})"
+RULES: tuple[Rule, ...] = (
+    rule(r"(?:U\.S\.C\.|USC) §\s?(?P<say>[1-9]\d{3})(?!\d|[.,]\d)", _code),
+    rule(r"\bNo\.\s(?P<say>\d{1,4}-\d{3,4})(?![\w-]|[.,]\d)", _docket),
+    rule(r"\b(?:Civ|Crim|App|Evid|Bankr)\. P(?P<say>\.)(?=\s\d)", "."),
+    rule(r"(?<=\d )n\.\s?(?=[1-9])", "note "),
+    rule(
+        r"(?<!\w)\[(?P<say>(?:19|20)\d\d)\](?=\s(?:\d{1,2}\s)?[A-Z])", lambda match: year(int(match["say"]))
+    ),
+    rule(r"\barXiv:\s?(\d{4})\.(\d{4,5})(?!\d)", _paper),
+    rule(rf"(?<![\w-]){_NUMERAL}(?:[-–]{_NUMERAL}){{2,7}}(?![\w-])", _chords),
+)
