@@ -79,15 +79,18 @@ class LLM:
 
     def generate(
         self,
-        prompts: Sequence[Prompt],
+        prompts: str | Sequence[Prompt],
         sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
         use_tqdm: bool = True,
     ) -> list[Completion]:
-        """Answers in the order of the prompts, which are texts or token ids.
+        """Answers in the order of the prompts, which are texts or token ids; one text is one prompt.
 
         sampling_params: for all, or one each. Raises RequestError before anything is computed, EngineError
         when an answer fails.
         """
+        prompts = [prompts] if isinstance(prompts, str) else prompts
+        if not isinstance(prompts, Sequence):
+            raise RequestError("prompts must be a list, of texts or of lists of token ids", "prompts")
         params = sampling_params or SamplingParams()
         each = [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
         if len(each) != len(prompts):
@@ -128,6 +131,8 @@ class LLM:
         """
         if self.tokenizer is None:
             raise RequestError("this model has no tokenizer", "messages", "unsupported")
+        if not isinstance(messages, Sequence):
+            raise RequestError("messages must be a list, or several lists", "messages")
         several = [messages] if messages and isinstance(messages[0], Mapping) else messages
         texts = [self.tokenizer.chat_text(conversation, **options) for conversation in several]
         return self.generate(texts, sampling_params, use_tqdm)

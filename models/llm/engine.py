@@ -9,6 +9,7 @@ while engine.has_unfinished():
 from __future__ import annotations
 
 import logging
+import reprlib
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -164,6 +165,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
 
     def prepare(self, request: TextRequest) -> Sequence:
         params, prompt = request.params, self._token_ids(request.prompt)
+        if not isinstance(params, SamplingParams):
+            raise RequestError(f"sampling_params must be SamplingParams, got {params!r}", "sampling_params")
         if params.stop and self.tokenizer is None:
             raise RequestError("this model has no tokenizer, so no stop strings", "stop", "unsupported")
         own_ends = () if params.ignore_eos else self.checkpoint.end_ids
@@ -202,6 +205,10 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
                 raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
             check_encodable(prompt, "prompt")
             return self.tokenizer.encode(prompt)
+        listed = isinstance(prompt, list | tuple)
+        if not listed or not all(issubclass(kind, int) for kind in set(map(type, prompt))):
+            problem = f"a prompt must be a text or a list of token ids, got {reprlib.repr(prompt)}"
+            raise RequestError(problem, "prompt", "invalid_token")
         vocab_size = self.checkpoint.config.vocab_size
         extremes = (min(prompt), max(prompt)) if prompt else ()
         strange = next((token for token in extremes if not 0 <= token < vocab_size), None)
@@ -230,7 +237,11 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         )
 
     def _text(self, state: TextState, token: int) -> tuple[str, bool]:
-        return state.stops.add(state.stream.add(token)) if state.stream else ("", False)
+        """What is certain after `answer.index` tokens, this one included, and whether they end the answer."""
+        if state.stream is None:
+            return "", False
+        may_end = state.answer.index >= state.answer.params.min_tokens
+        return state.stops.add(state.stream.add(token), may_end)
 
     def _prepare(self, runner: TextRunner) -> None:
         try:

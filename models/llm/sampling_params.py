@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from numbers import Integral, Real
+from typing import Any
 
 from engine.errors import RequestError
 from models.bounds import Bounds
@@ -27,6 +30,7 @@ RECOMMENDED = {
     "repetition_penalty": Bounds(0, above=True),
 }
 """What a checkpoint may recommend."""
+_MAY_BE_NONE = ("seed", "logprobs")
 _BOUNDS = RECOMMENDED | {
     "max_tokens": Bounds(1, whole=True),
     "presence_penalty": Bounds(-2, 2),
@@ -78,27 +82,22 @@ class SamplingParams:
     logprobs: int | None = None
 
     def __post_init__(self) -> None:
-        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        stop = _listed("stop", (self.stop,) if isinstance(self.stop, str) else self.stop)
+        words = _listed("bad_words", self.bad_words)
         object.__setattr__(self, "stop", stop)
-        object.__setattr__(self, "stop_token_ids", tuple(self.stop_token_ids))
-        object.__setattr__(self, "bad_words", tuple(map(tuple, self.bad_words)))
+        object.__setattr__(self, "stop_token_ids", _token_ids("stop_token_ids", self.stop_token_ids))
+        object.__setattr__(self, "bad_words", tuple(_token_ids("bad_words", word) for word in words))
         for name, bounds in (_BOUNDS | {"min_tokens": Bounds(0, self.max_tokens, whole=True)}).items():
             value = getattr(self, name)
-            if value is not None and not bounds.hold(value):
+            if not bounds.hold(value) and not (value is None and name in _MAY_BE_NONE):
                 raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
         if self.temperature < LEAST_TEMPERATURE:
             object.__setattr__(self, "temperature", 0.0)
         object.__setattr__(self, "temperature", min(self.temperature, MOST_TEMPERATURE))
         penalty = min(max(self.repetition_penalty, LEAST_PENALTY), MOST_PENALTY)
         object.__setattr__(self, "repetition_penalty", penalty)
-        strange = [bias for bias in self.logit_bias.values() if not bias <= MOST_BIAS]
-        if strange:
-            raise RequestError(f"logit_bias has {strange[0]}, at most {MOST_BIAS:g} is added", "logit_bias")
-        least = {
-            token: bias if bias == -inf else max(bias, LEAST_BIAS) for token, bias in self.logit_bias.items()
-        }
-        object.__setattr__(self, "logit_bias", least)
-        if len(stop) > MOST_STOP_STRINGS or not all(stop):
+        object.__setattr__(self, "logit_bias", _biases(self.logit_bias))
+        if len(stop) > MOST_STOP_STRINGS or not all(isinstance(one, str) and one for one in stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):
             raise RequestError("bad_words has one without tokens", "bad_words")
@@ -106,3 +105,35 @@ class SamplingParams:
     @property
     def greedy(self) -> bool:
         return self.temperature == 0
+
+
+def _listed(name: str, values: Any) -> tuple[Any, ...]:
+    """Raises RequestError for one value, or a text, where there may be several."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
+        raise RequestError(f"{name} must be a list, got {values!r}", name)
+    return tuple(values)
+
+
+def _token_ids(name: str, ids: Any) -> tuple[int, ...]:
+    """Raises RequestError for anything else; which ids there are the model knows."""
+    found = _listed(name, ids)
+    strange = [token for token in found if not _is_number(token, Integral)]
+    if strange:
+        raise RequestError(f"{name} has {strange[0]!r}, which is no token id", name)
+    return tuple(map(int, found))
+
+
+def _biases(given: Any) -> dict[int, float]:
+    """Of token ids, as far as fp32 goes. Raises RequestError for anything else, and for too large ones."""
+    name = "logit_bias"
+    if not isinstance(given, Mapping):
+        raise RequestError(f"{name} must be a mapping of token ids to numbers, got {given!r}", name)
+    biases = dict(zip(_token_ids(name, given), given.values(), strict=True))
+    strange = [bias for bias in biases.values() if not (_is_number(bias, Real) and bias <= MOST_BIAS)]
+    if strange:
+        raise RequestError(f"{name} has {strange[0]!r}, at most {MOST_BIAS:g} is added", name)
+    return {token: bias if bias == -inf else max(bias, LEAST_BIAS) for token, bias in biases.items()}
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -11,12 +11,15 @@ class StopStrings:
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops, self._held = stops, ""
 
-    def add(self, text: str) -> tuple[str, bool]:
-        """What of the text so far is certain now, and whether a stop string has come: the end."""
+    def add(self, text: str, may_end: bool = True) -> tuple[str, bool]:
+        """What of the text so far is certain now, and whether a stop string has come: the end.
+
+        may_end: False where the answer goes on whatever has come.
+        """
         if not self._stops:
             return text, False
         held = self._held + text
-        found = [at for stop in self._stops if (at := held.find(stop)) >= 0]
+        found = [at for stop in self._stops if may_end and (at := held.find(stop)) >= 0]
         if found:
             self._held = ""
             return held[: min(found)], True

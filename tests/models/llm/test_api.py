@@ -60,6 +60,9 @@ def test_stop_tokens_and_stop_strings_end_an_answer(llm: LLM) -> None:
     stopped = answer(stop=text[10:12])
     assert (stopped["finish_reason"], stopped["text"]) == ("stop", text[: text.index(text[10:12])])
     assert len(stopped["token_ids"]) == text.index(text[10:12]) + 2
+    assert answer(stop=text[2:4], min_tokens=4)["text"] == text[:2]
+    late = answer(stop=text[2:4], min_tokens=5)
+    assert late["text"].startswith(text[:4]) and len(late["token_ids"]) >= 5
 
 
 def test_requests_one_by_one(llm: LLM) -> None:

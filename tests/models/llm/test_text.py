@@ -73,6 +73,15 @@ def test_a_stop_string_ends_the_answer_before_it(
     assert spoken(stops, pieces) == expected
 
 
+def test_a_stop_string_that_may_not_end_yet_does_so_once_it_may() -> None:
+    watcher = StopStrings(["END", "ND."])
+    assert watcher.add("one END tw", may_end=False) == ("one END tw", False)
+    assert watcher.add("o E", may_end=False) == ("o ", False)
+    assert watcher.add("ND") == ("", True)
+    assert watcher.add(" END", may_end=False) == (" E", False), "what may be the beginning of another one"
+    assert watcher.add(".") == ("", True)
+
+
 def test_nobody_sees_a_part_of_a_stop_string() -> None:
     watcher = StopStrings(["</answer>"])
     assert watcher.add("yes</ans") == ("yes", False)

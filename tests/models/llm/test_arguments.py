@@ -1,0 +1,57 @@
+"""Arguments of the wrong kind are refused by name, before they meet the answers of others in a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import RequestError
+from models.llm import LLM, SamplingParams
+
+WRONG: list[tuple[str, Any]] = [
+    *[("stop", value) for value in (None, 5, [5], ["x", ""])],
+    *[("stop_token_ids", value) for value in (None, 5, "5", [1.5], ["5"], [True])],
+    *[("bad_words", value) for value in (None, "word", ["word"], [5], [[1.5]], [[None]])],
+    *[("logit_bias", value) for value in (None, [5], {1.5: 1.0}, {"5": 1.0}, {True: 1.0})],
+    *[("logit_bias", {5: value}) for value in (None, "1", True, float("nan"))],
+    *[(name, None) for name in ("temperature", "max_tokens", "min_tokens", "top_k", "top_p", "min_p")],
+    *[(name, None) for name in ("repetition_penalty", "presence_penalty", "frequency_penalty")],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_sampling_parameter_of_the_wrong_kind_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(RequestError) as refused:
+        SamplingParams(**{name: value})
+    assert refused.value.param == name
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    ids = np.array([3, 4])
+    params = SamplingParams(stop_token_ids=ids, bad_words=[ids], logit_bias={ids[0]: np.float32(1)})
+    assert params == SamplingParams(stop_token_ids=(3, 4), bad_words=((3, 4),), logit_bias={3: 1.0})
+
+
+@pytest.mark.parametrize("prompt", [None, 5, b"text", ["text"], [1.5], [b"text"], np.array([1, 2])])
+def test_a_prompt_that_is_neither_text_nor_tokens_is_refused(llm: LLM, prompt: Any) -> None:
+    with pytest.raises(RequestError, match="a text or a list of token ids") as refused:
+        llm.generate([prompt], use_tqdm=False)
+    assert refused.value.param == "prompt"
+
+
+def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) -> None:
+    with pytest.raises(RequestError, match="prompts must be a list"):
+        llm.generate(None)  # type: ignore[arg-type]
+    for messages in ({"role": "user", "content": "Hello."}, None):
+        with pytest.raises(RequestError, match="messages must be a list"):
+            llm.chat(messages)  # type: ignore[arg-type]
+    for params in ([None], [{"temperature": 0}]):
+        with pytest.raises(RequestError, match="must be SamplingParams"):
+            llm.generate(["Hello."], params)  # type: ignore[arg-type]
+
+
+def test_one_text_is_one_prompt(llm: LLM) -> None:
+    params = SamplingParams(temperature=0, max_tokens=4, ignore_eos=True)
+    assert llm.generate("Hello.", params, use_tqdm=False) == llm.generate(["Hello."], params, use_tqdm=False)
