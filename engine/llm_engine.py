@@ -32,9 +32,9 @@ class SequenceOutput:
     """What one step did for one sequence.
 
     Attributes:
-        result: the new token and the model's output; None when the sequence failed. finish_reason: None while
-        it goes on; "length" at `max_new_tokens`, "error" when it failed, else what the
-            model said.
+        result: the new token and the model's output; None when the sequence failed.
+        finish_reason: None while it goes on; "length" at `max_new_tokens`, "error" when it failed, else what
+            the model said.
         error: why it failed.
     """
 

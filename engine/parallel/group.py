@@ -48,8 +48,8 @@ class Group:
 
     Attributes:
         muted: whether nothing is exchanged, as in a rehearsal: what comes out means nothing.
-        exchanges: how many there were. waiting: whether the calling thread waits for other ranks now. Another
-            thread may read both.
+        exchanges: how many there were; another thread may read it.
+        waiting: whether the calling thread waits for other ranks now; another thread may read it.
     """
 
     def __init__(self, place: Place, backend: dist.Backend, sums: Sums | None = None) -> None:

@@ -43,13 +43,21 @@ class Completion(TypedDict):
 class LLM:
     """A loaded model. Use as a context manager or call `close`.
 
-    enforce_eager: steps are not recorded as CUDA graphs. max_model_len: positions of one sequence; None
-    takes the model's own. cpu_weights: "float32", "bfloat16", which takes half the memory and about half the
-    time, or "auto": bf16 where checkpoint and processor have it. tensor_parallel_size: over how many
-    processes every layer is shared out, on a GPU each (`models.llm.parallel`). `options` are other fields of
-    `TextOptions`, also by nano-vllm's names. Raises OptionsError for an option that is unknown or out of
-    range, RequestError for more processes than there are GPUs, or than the model can be divided into,
-    ConfigError or engine.errors.WeightError naming what is wrong with the checkpoint.
+    Args:
+        model: a checkpoint directory or a Hugging Face repository id.
+        tensor_parallel_size: over how many processes every layer is shared out, on a GPU each
+            (`models.llm.parallel`).
+        enforce_eager: steps are not recorded as CUDA graphs.
+        max_model_len: positions of one sequence; None takes the model's own.
+        gpu_memory_utilization: share of a GPU's memory that weights and cache may take together.
+        cpu_weights: "float32", "bfloat16", which takes half the memory and about half the time, or "auto":
+            bf16 where checkpoint and processor have it.
+        options: other fields of `TextOptions`, also by nano-vllm's names.
+
+    Raises:
+        OptionsError: an option is unknown or out of range.
+        RequestError: there are fewer GPUs than processes, or the model cannot be divided into so many.
+        ConfigError, engine.errors.WeightError: naming what is wrong with the checkpoint.
     """
 
     def __init__(

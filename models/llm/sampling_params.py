@@ -46,17 +46,18 @@ class SamplingParams:
 
     Attributes:
         temperature: divides logits; 0 takes the likeliest token.
-        max_tokens: of the answer, at most. min_tokens: before this many it does not end.
-        top_k: only the likeliest so many; 0 for all. top_p: only the likeliest that together reach this
-        share.
-        min_p: only those at least this likely, relative to the likeliest.
+        max_tokens, min_tokens: the most and the least tokens of the answer.
+        top_k: draws from so many likeliest tokens; 0 from all.
+        top_p: draws from the likeliest tokens that together reach this share.
+        min_p: draws from tokens that are at least this likely, relative to the likeliest.
         repetition_penalty: divides the positive logits of tokens that occur in prompt or answer, multiplies
-            the negative ones (arXiv:1909.05858). presence_penalty, frequency_penalty: subtracted from logits
-            of tokens of the answer, once and for each time.
+            the negative ones (arXiv:1909.05858).
+        presence_penalty, frequency_penalty: subtracted from logits of tokens of the answer, once and for each
+            time.
         logit_bias: token id -> what is added to its logit.
         bad_words: token ids in a row that never come, each a tuple.
         seed: same seed, same prompt, same answer, whatever runs beside it; None draws one.
-        stop: strings that end the answer and are no part of it. stop_token_ids: tokens that do so.
+        stop, stop_token_ids: strings and tokens that end the answer and are no part of it.
         ignore_eos: the model's own end tokens do not end the answer.
         logprobs: how many likeliest tokens to tell of each position; None tells nothing.
 

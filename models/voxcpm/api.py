@@ -66,10 +66,17 @@ class VoxCPM:
     ) -> VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
 
-        devices: in place of `device`, several, such as [0, 1] or ["cuda:0", "cuda:1"], each with an engine in
-        a process of its own, see `models.voxcpm.pool`. `options` are those of
-        `models.voxcpm.loading.load_engine`. Raises ConfigError or engine.errors.WeightError naming what is
-        wrong with the checkpoint, and OptionsError with an option.
+        Args:
+            device: "cpu", "cuda", "cuda:1" and so on; "auto" takes a GPU where there is one.
+            max_num_seqs: how many texts are spoken at once.
+            progress: called with the stage of loading and how far it is, from 0 to 1.
+            devices: several in place of `device`, such as [0, 1] or ["cuda:0", "cuda:1"], each with an engine
+                in a process of its own; see `models.voxcpm.pool`.
+            options: those of `models.voxcpm.loading.load_engine`.
+
+        Raises:
+            ConfigError, engine.errors.WeightError: naming what is wrong with the checkpoint.
+            OptionsError: naming the option that is wrong.
         """
         if devices is None:
             return cls(load_engine(model, device, max_num_seqs, progress, **options))
@@ -79,11 +86,12 @@ class VoxCPM:
 
     @property
     def info(self) -> ModelInfo:
+        """What the model is: its voices, languages, limits and features."""
         return self._engine.info
 
     @property
     def devices(self) -> list[DeviceState]:
-        """How the device is, or each of them: which one serves, and why another one does not."""
+        """The state of the device, or of each: whether it serves, and why not."""
         if isinstance(self._engine, DevicePool):
             return self._engine.devices
         problem = "" if self._loop.alive else str(self._loop.end_error())
@@ -114,12 +122,23 @@ class VoxCPM:
     ) -> SpeechStream:
         """Start speaking `text`; returns at once. Long text is spoken in parts, see `models.sentences`.
 
-        voice: a name of `info.voices`. lora: name of a loaded adapter, "" for none; None is the one called
-        "default", where that is loaded and enabled. instructions: how to speak, "a warm elderly voice", where
-        the model has that feature. reference_audio: speak with this voice. prompt_audio and prompt_text:
-        continue this recording. denoise: take out what is heard behind the speakers of recordings. Those that
-        were given lately are not encoded again. seed: same seed, same audio; random when not given. None
-        elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
+        Args:
+            voice: a name of `info.voices`.
+            lora: name of a loaded adapter; "" is none, None the one called "default" if that is enabled.
+            instructions: how to speak, as in "a warm elderly voice", where the model has that feature.
+            reference_audio: speak with the voice of this recording.
+            prompt_audio, prompt_text: continue this recording, and what is said in it.
+            denoise: take out what is heard behind the speakers of the recordings.
+            seed: same seed, same audio; None draws one.
+            cfg_value: how closely text and voice are followed; None here and below is the model's default.
+            inference_timesteps: steps of flow matching for each patch.
+            temperature: scale of the noise that speech is drawn from.
+            min_seconds, max_seconds: bounds of the clip's length.
+
+        Recordings that were given lately are not encoded again.
+
+        Raises:
+            engine.errors.RequestError: naming the field that is wrong.
         """
         if not has_words(text):
             raise RequestError("text has no words", param="text")
@@ -161,6 +180,7 @@ class VoxCPM:
         return self._engine.adapters.remove(name)
 
     def list_loras(self) -> list[AdapterInfo]:
+        """The loaded adapters."""
         return self._engine.adapters.listed()
 
     def set_lora_enabled(self, enabled: bool, name: str | None = None) -> None:

@@ -17,7 +17,12 @@ LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
 
 
 class Preparation:
-    """For one base. normalise: puts figures of transcripts into words.
+    """Prepares recordings for training on one base checkpoint.
+
+    Args:
+        batch_positions: positions that a training step sees together.
+        work: folder of the run, where latents are kept.
+        normalise: puts figures of transcripts into words.
 
     Attributes:
         recipe: what a step sees.
