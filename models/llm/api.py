@@ -6,11 +6,13 @@
         answers = llm.chat([{"role": "user", "content": "Hello!"}])
         async for output in llm.stream("Once upon a time"): ...
 
-Steps belong to who calls them, until the first stream gives the engine a thread of its own.
+Steps belong to who calls them, until the first stream gives the engine a thread of its own. Threads that call
+`generate` take turns, and streams may be read in several event loops.
 """
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
@@ -19,7 +21,7 @@ from typing import Any, TypedDict
 from tqdm import tqdm
 
 from engine.errors import EngineError, RequestError
-from engine.loop import EngineLoop
+from engine.loop import CLOSED, EngineLoop
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.loading import make_engine
 from models.llm.options import text_options
@@ -29,6 +31,7 @@ from models.llm.sampling_params import SamplingParams
 Prompt = str | list[int]
 Messages = Sequence[Mapping[str, Any]]
 _UNFINISHED = "requests of add_request are unfinished; `step` them to their end first"
+_STEPPED = "another thread steps the engine, as `generate` does"
 
 
 class Completion(TypedDict):
@@ -79,6 +82,9 @@ class LLM:
         checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
         self._engine = make_engine(checkpoint, chosen)
         self._loop: EngineLoop | None = None
+        self._closed = False
+        self._changing, self._stepping = threading.Lock(), threading.RLock()
+        """Of who gives the engine to a thread of its own, or closes it; of who steps it."""
 
     @property
     def tokenizer(self) -> Any:
@@ -105,26 +111,32 @@ class LLM:
             raise RequestError(
                 f"there are {len(prompts)} prompts and {len(each)} sampling_params", "sampling_params"
             )
-        engine = self._stepped_here()
-        if engine.has_unfinished():
-            raise EngineError(_UNFINISHED)
         requests = [
             TextRequest(uuid.uuid4().hex, *pair, read_whole=True) for pair in zip(prompts, each, strict=True)
         ]
+        with self._stepping:
+            outputs = self._answered(requests, use_tqdm)
+        return [_completion(found) for found in outputs.values()]
+
+    def _answered(self, requests: Sequence[TextRequest], use_tqdm: bool) -> dict[str, list[TextOutput]]:
+        """All outputs of each request, by its name; for who has the engine."""
+        engine = self._stepped_here()
+        if engine.has_unfinished():
+            raise EngineError(_UNFINISHED)
         outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
         sequences = [engine.prepare(request) for request in requests]
         try:
             for sequence in sequences:
                 engine.add(sequence)
-            with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
+            with tqdm(total=len(requests), desc="Generating", disable=not use_tqdm) as bar:
                 while engine.has_unfinished():
-                    for output in engine.step():
+                    for output in self._stepped_here().step():
                         outputs[output.request_id].append(output)
                         bar.update(output.finish_reason is not None)
         finally:
             for request_id in outputs:  # an interrupted call leaves nothing behind
                 engine.cancel(request_id)
-        return [_completion(found) for found in outputs.values()]
+        return outputs
 
     def chat(
         self,
@@ -148,12 +160,14 @@ class LLM:
     def add_request(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> str:
         """Queue a prompt for `step`; returns the name of the request. Raises RequestError."""
         request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
-        self._stepped_here().add_request(request)
+        with self._stepping:
+            self._stepped_here().add_request(request)
         return request.request_id
 
     def step(self) -> list[TextOutput]:
         """One token for every request that runs."""
-        return self._stepped_here().step()
+        with self._stepping:
+            return self._stepped_here().step()
 
     def is_finished(self) -> bool:
         """Whether `step` has nothing to do."""
@@ -161,7 +175,8 @@ class LLM:
 
     def cancel(self, request_id: str) -> bool:
         """Drop a request of `add_request`; False when there is none of this name."""
-        return self._stepped_here().cancel(request_id)
+        with self._stepping:
+            return self._stepped_here().cancel(request_id)
 
     async def stream(
         self, prompt: Prompt, sampling_params: SamplingParams | None = None
@@ -171,13 +186,8 @@ class LLM:
         From the first call on a thread owns the engine, and many streams share its steps. Raises
         RequestError, EngineError.
         """
-        if self._loop is None:
-            if self._engine.has_unfinished():
-                raise EngineError(_UNFINISHED)
-            self._loop = EngineLoop(self._engine, name="llm")
-            self._loop.start()
         request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
-        stream = self._loop.submit(request)
+        stream = self._own_loop().submit(request)
         try:
             async for output in stream:
                 if output.finish_reason == "error":
@@ -187,10 +197,13 @@ class LLM:
             stream.cancel()
 
     def close(self) -> None:
-        """Stop the engine; open streams raise EngineError."""
+        """Stop the engine; open streams, and `generate` in another thread, raise EngineError."""
+        with self._changing:
+            self._closed = True
         if self._loop is not None:
             self._loop.close()
-        self._engine.close()
+        with self._stepping:
+            self._engine.close()
 
     def __enter__(self) -> LLM:
         return self
@@ -201,9 +214,32 @@ class LLM:
         self.close()
 
     def _stepped_here(self) -> TextEngine:
+        if self._closed:
+            raise EngineError(CLOSED)
         if self._loop is not None:
             raise EngineError("a stream has given the engine to a thread of its own; use `stream`")
         return self._engine
+
+    def _own_loop(self) -> EngineLoop:
+        """The thread that has the engine from the first call on; it waits for nobody who steps."""
+        with self._changing:
+            if self._closed:
+                raise EngineError(CLOSED)
+            if self._loop is None:
+                self._loop = self._begun_loop()
+            return self._loop
+
+    def _begun_loop(self) -> EngineLoop:
+        if not self._stepping.acquire(blocking=False):
+            raise EngineError(_STEPPED)
+        try:
+            if self._engine.has_unfinished():
+                raise EngineError(_UNFINISHED)
+            loop = EngineLoop(self._engine, name="llm")
+            loop.start()
+            return loop
+        finally:
+            self._stepping.release()
 
 
 def _completion(outputs: list[TextOutput]) -> Completion:
