@@ -65,11 +65,16 @@ class Synthesis(Served[Outcome]):
         whole: bool = False,
         speaker: Speaker | None = None,
     ) -> None:
-        """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
-        that holds for the request. `longest_seconds`: of speech, instead of what holds for every clip.
-        `one_part`: speak the present part of the text alone; its limits were looked at before.
-        `whole`: the listener hears nothing before its end, so a part that went wrong is spoken again.
-        `speaker`: instead of the voice that the request names.
+        """One clip of `request` for `listener`.
+
+        Args:
+            clip: what there is of it already.
+            token: tells the listener how to resume.
+            lexicon: instead of the one that holds for the request.
+            longest_seconds: of speech, instead of what holds for every clip.
+            one_part: speak the present part of the text alone; its limits were checked before.
+            whole: the listener hears nothing before its end, so a part that went wrong is spoken again.
+            speaker: instead of the voice that the request names.
         """
         super().__init__(gateway, request_id, protocol)
         self._request = request

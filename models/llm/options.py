@@ -33,20 +33,30 @@ _CHOSEN_BY_ITSELF = -1
 
 @dataclass(frozen=True)
 class TextOptions:
-    """Sizes of one engine. max_model_len: None takes the model's, or less where there is room for less.
+    """Sizes and switches of one engine.
 
-    kv_blocks: None takes as many as there is room for, up to `max_num_seqs` sequences of full length.
-    kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
-    `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
-    max_prefill_tokens: of a step that also decodes. gpu_memory_utilization: share of a GPU's memory that may
-    be used in all. kv_offload: all keys and values live on the host (`engine.attention.streamed`), in
-    `kv_host_gib` or, without one, twice `kv_host_share` (half) of what is available; `gpu_kv_blocks` pass
-    through the device, of one layer at a time, 2 at least; steps are not recorded then. graphs: "auto"
-    records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the same programs
-    unrecorded, on any device with Triton. threads: of a CPU; None takes what
-    `engine.cpu.cpus.thread_limit` finds for one engine.
+    Attributes:
+        max_num_seqs: answers that are written at once.
+        max_model_len: positions of the longest sequence; None takes the model's, or less where there is room
+            for less.
+        block_size: positions in a block of the KV cache.
+        kv_blocks: blocks of the KV cache; None takes as many as there is room for, up to `max_num_seqs`
+            sequences of full length.
+        kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
+            `kv_host_share` of what is available.
+        kv_bring_back: see `engine.config.EngineConfig`.
+        max_num_batched_tokens: positions in a step.
+        max_prefill_tokens: positions of prompts in a step that also decodes.
+        gpu_memory_utilization: share of a GPU's memory that may be used in all.
+        kv_offload: all keys and values live on the host (`engine.attention.streamed`), in `kv_host_gib` or,
+            without one, twice `kv_host_share` (half) of what is available. Steps are not recorded then.
+        gpu_kv_blocks: blocks of one layer at a time that pass through the device then, 2 at least.
+        graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the
+            same programs unrecorded, on any device with Triton.
+        threads: of a CPU; None takes what `engine.cpu.cpus.thread_limit` finds for one engine.
 
-    Raises OptionsError naming the option that is out of range.
+    Raises:
+        OptionsError: naming the option that is out of range.
     """
 
     max_num_seqs: int = 64

@@ -55,21 +55,35 @@ class AdapterRoom(NamedTuple):
 class EngineOptions:
     """Sizes and switches of one engine.
 
-    kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of `typical_seconds`
-    of speech fit, and at least one of full length; on CUDA no more than fits into the free memory. Fewer
-    than a full length takes make every sequence as short as that.
-    kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
-    `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
-    max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
-    parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
-    CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
-    at most; None takes `engine.cpu.cpus.thread_limit` of one engine. max_adapters: loaded at once.
-    adapter_slots: of a GPU, for adapters that are in use, while the others wait on the host; None takes none
-    on a GPU. adapter_rank, adapter_layers: what a GPU computes for adapters of up to this rank (None: 32), of
-    "all" layers (None) or of q, k, v and o ("attention"), is recorded at the start. What an adapter needs
-    beyond that is recorded when the first request names it, while all streams wait.
+    Attributes:
+        max_num_seqs: requests that are spoken at once.
+        max_model_len: positions of the longest request; None takes the model's.
+        block_size: positions in a block of the KV cache.
+        kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of `typical_seconds`
+            of speech fit, and at least one of full length; on CUDA no more than fits into the free memory.
+            Fewer than a full length takes make every sequence as short as that.
+        kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
+            `kv_host_share` of what is available.
+        kv_bring_back: see `engine.config.EngineConfig`.
+        max_num_batched_tokens: positions in a step; None is 4096 on CUDA, 2048 elsewhere.
+        max_prefill_tokens: positions of prompts in a step that streams take part in.
+        max_decodes, max_step_seconds: streams in a step, and time for them; None is no limit.
+        part_characters: longer text is spoken in parts; None leaves it to the checkpoint.
+        graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the
+            same programs unrecorded, on any device.
+        silence_guard: end a clip that has gone silent.
+        ratio_cap: end a clip that is longer than its text can reasonably need.
+        min_stop_index: a clip ends only after the patch with this index.
+        threads: of a CPU, at most; None takes `engine.cpu.cpus.thread_limit` of one engine.
+        max_adapters: adapters that are loaded at once.
+        adapter_slots: adapters that are on a GPU at once, while the others wait on the host; None takes none
+            on a GPU.
+        adapter_rank, adapter_layers: what a GPU computes for adapters of up to this rank (None: 32), of "all"
+            layers (None) or of q, k, v and o ("attention"), is recorded at the start. What an adapter needs
+            beyond that is recorded when the first request names it, while all streams wait.
 
-    Raises OptionsError naming the option that is out of range.
+    Raises:
+        OptionsError: naming the option that is out of range.
     """
 
     max_num_seqs: int = 8

@@ -17,14 +17,22 @@ DEFAULT_STEPS, DEFAULT_RANK = 600, 32
 
 @dataclass(frozen=True)
 class FinetuneOptions:
-    """What may be chosen. None is what suits base and method. Raises ValueError naming what is out of range.
+    """What may be chosen; None is what suits base and method.
 
-    base: "bundled", a directory or a repository id. rank: of an adapter, and of what the decoder learns.
-    alpha: the adapter's scale is alpha / rank; None is the rank. strength: how much of what an adapter learnt
-    of language models and DiT is written; None is half of it where the decoder learns, too, else all.
-    decoder: whether the audio VAE's decoder learns; None is what the base asks for (`adapt_decoder` of its
-    generation_config.json). steps: at most; a run ends earlier when the held-out recordings get no better.
-    threads: of a CPU; None is as many as other programs leave, which moves the last bits of a result.
+    Attributes:
+        base: "bundled", a directory or a repository id.
+        rank: of an adapter, and of what the decoder learns.
+        alpha: the adapter's scale is alpha / rank; None is the rank.
+        strength: how much of what an adapter learnt of language models and DiT is written; None is half of it
+            where the decoder learns, too, else all.
+        decoder: whether the audio VAE's decoder learns; None is what the base asks for (`adapt_decoder` of
+            its generation_config.json).
+        steps: at most; a run ends earlier when the held-out recordings get no better.
+        batch_positions: positions that a step sees together.
+        threads: of a CPU; None is as many as other programs leave, which moves the last bits of a result.
+
+    Raises:
+        ValueError: naming what is out of range.
     """
 
     base: str = "bundled"

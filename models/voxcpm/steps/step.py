@@ -20,9 +20,12 @@ from models.voxcpm.model import VoxCPMModel
 class Positions(NamedTuple):
     """T positions of a flat batch.
 
-    positions: int64 [T]. token_ids: int64 [T]; None where all is audio. audio: embedded patches [T, H], of no
-    meaning at text; None where there are none. is_audio: bool [T], None where all is. ends: int64 [N],
-    positions after which a patch comes; None: all of them.
+    Attributes:
+        positions: int64 [T], where each stands in its sequence.
+        token_ids: int64 [T]; None where all is audio.
+        audio: embedded patches [T, H], of no meaning at text; None where there are none.
+        is_audio: bool [T]; None where all is audio.
+        ends: int64 [N], positions after which a patch comes; None: all of them.
     """
 
     positions: Tensor

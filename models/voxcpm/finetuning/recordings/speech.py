@@ -23,10 +23,14 @@ _QUIETEST = 1e-5
 class Speech:
     """What is used of a recording, and what was seen of it before.
 
-    samples: float32 at `rate`, trimmed and levelled: from sample `start` of the recording at that rate, times
-    `gain`. level_db: of the speech as it was recorded, below full
-    scale. noise_db: of the pauses. clipped: share of samples at full scale. lead_seconds, tail_seconds: of
-    silence before and after the speech.
+    Attributes:
+        samples: float32 at `rate`, trimmed and levelled: from sample `start` of the recording at that rate,
+            times `gain`.
+        recorded_rate: samples per second of the recording.
+        level_db: level of the speech as it was recorded, in dB of full scale.
+        noise_db: level of the pauses, likewise.
+        clipped: share of samples at full scale.
+        lead_seconds, tail_seconds: silence before and after the speech.
     """
 
     samples: np.ndarray
