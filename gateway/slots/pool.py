@@ -232,6 +232,7 @@ class WorkerPool:
             self.queue.take(grant.ticket, grant.rank)
             if not grant.ticket.future.done():
                 self._leases.grant(grant.ticket, grant.worker)
+                self.reports.granted(grant.worker)
         self._changed()
 
     @contextmanager

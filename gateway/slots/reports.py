@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import structlog
+
 from gateway.slots.capacity.groups import Groups
 from gateway.slots.capacity.outlooks import Outlooks
+from gateway.slots.capacity.trust import PASSED_OVER_SECONDS
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.demand import Demand
 from gateway.slots.line.positions import CallLater, PositionAnnouncer
 from gateway.slots.line.tickets import Ticket
 from worker.protocol import WorkerStatus
+
+logger = structlog.get_logger(__name__)
 
 
 class Reports:
@@ -84,6 +89,15 @@ class Reports:
             self._hold(worker)
         elif not worker.trust.held and not worker.sharing.doubtful:
             self._call_later(worker.doubt(), lambda: self._end_wait(worker, worker.end_doubt))
+            self._groups.touch(worker)
+
+    def granted(self, worker: Worker) -> None:
+        """The worker got a request; where its audio came too slowly before, the next ones go to others."""
+        trust = worker.trust
+        if trust.late and not trust.passed_over:
+            logger.info("a worker sends audio too slowly: others are preferred", worker=worker.id)
+            trust.passed_over = True
+            self._call_later(PASSED_OVER_SECONDS, lambda: self._end_wait(worker, trust.end_pass))
             self._groups.touch(worker)
 
     @contextmanager

@@ -95,7 +95,10 @@ async def relay(
             on_start()
             opened(stream)
             attempt = _Attempt(piece, lease, stream, settings, may_leave)
-            await stream.each_frame(attempt.take)
+            try:
+                await stream.each_frame(attempt.take)
+            finally:
+                attempt.end()
 
 
 class _Attempt:
@@ -114,6 +117,7 @@ class _Attempt:
         self._stream = stream
         self._may_leave = may_leave
         self._watch = _EngineWatch(settings.stall_timeout_seconds)
+        self._began_at, self._samples, self._rested = time.monotonic(), 0, False
 
     def take(self, frame: Frame) -> None:
         """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what the piece raises."""
@@ -125,8 +129,19 @@ class _Attempt:
         if frame.sequence != expected:
             raise StreamBroken("sequence", f"number {frame.sequence} came instead of {expected}")
         self._watch.see(frame.step, brings=frame.units > 0, resting=self._stream.resting)
+        self._samples += frame.samples
+        self._rested |= self._stream.resting
         if frame.kind is not FrameKind.HEARTBEAT and not self._piece.take(frame, self._stream, self._lease):
             raise _NotWanted
+
+    def end(self) -> None:
+        """Note how fast the audio came, unless the worker had to rest meanwhile."""
+        if self._samples and not self._rested:
+            seconds, audio_seconds = (
+                time.monotonic() - self._began_at,
+                self._samples / self._stream.sample_rate,
+            )
+            self._lease.worker.trust.paced(seconds, audio_seconds)
 
 
 class _EngineWatch:

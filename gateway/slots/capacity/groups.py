@@ -123,7 +123,7 @@ class Groups:
             return
         _keep(group.serving, worker, worker.serving)
         _keep(group.sharing, worker, worker.sharing.open and worker.wants_work())
-        load = worker.slots_used / worker.slots_total if worker.has_room() else None
+        load = worker.load if worker.has_room() else None
         if load != place.load:
             _move(group, place, load)
 

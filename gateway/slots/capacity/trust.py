@@ -1,7 +1,8 @@
 """How far a worker is trusted with requests after it failed or refused some.
 
 Held back for a moment, longer each time in a row, or on trial: one request at a time until one has brought
-audio.
+audio. One whose audio comes more slowly than it is heard, as over a slow link, is passed over while others
+have room; now and then it gets a request, by which it is seen whether it still does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from collections.abc import Set
 
 _FIRST_HOLD_SECONDS = 0.05
 _LONGEST_HOLD_SECONDS = 1.0
+_LATE = 1.2
+"""So many times as long as it lasts may audio take."""
+_TELLING_SECONDS = 4.0
+"""Of audio; less of it may be late for its beginning alone."""
+PASSED_OVER_SECONDS = 60.0
 _FAILED_IN_A_ROW = 3
 """Requests; then a worker is suspected, whatever reason it gives."""
 
@@ -24,6 +30,10 @@ class Trust:
         """How long the last hold was; zero after a request went well."""
         self.on_trial = False
         """It failed a request: one at a time is given to it until one has brought audio."""
+        self.late = False
+        """The last long audio came too slowly."""
+        self.passed_over = False
+        """Others are preferred, whatever their load."""
         self._before_trial: Set[str] = frozenset()
         """Leases that were out already when the trial began."""
         self._failed_in_a_row = 0
@@ -47,6 +57,12 @@ class Trust:
         self.on_trial = False
         self._failed_in_a_row, self.hold_seconds = 0, 0.0
 
+    def paced(self, seconds: float, audio_seconds: float) -> None:
+        """So much audio came in so many seconds."""
+        if audio_seconds >= _TELLING_SECONDS:
+            self.late = seconds > _LATE * audio_seconds
+            self.passed_over &= self.late
+
     def accepted(self) -> None:
         """It took a request: the next refusal starts with a short hold again, unless it is on trial."""
         if not self.on_trial:
@@ -64,6 +80,10 @@ class Trust:
     def end_hold(self) -> None:
         """The moment is over."""
         self.held = False
+
+    def end_pass(self) -> None:
+        """It gets a request as others do, by which its pace is seen."""
+        self.passed_over = False
 
     def next_hold_seconds(self) -> float:
         """How long a moment is now: twice the one before."""

@@ -131,6 +131,11 @@ class Worker:
         return min(room, 1) if self.trust.on_trial else room
 
     @property
+    def load(self) -> float:
+        """From 0 to 1 by its slots; more than any of these where others are preferred. It has some."""
+        return self.slots_used / self.slots_total + self.trust.passed_over
+
+    @property
     def speaks(self) -> bool:
         """Whether its model is one of speech."""
         return self.model is not None and self.model.kind == "speech"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.trust import PASSED_OVER_SECONDS
 from gateway.slots.capacity.worker import Health
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
@@ -246,3 +247,35 @@ async def test_a_worker_that_died_is_expected_back_where_somebody_starts_it(
     assert (fleet.pool.estimate_wait(ANY, 1) is not None) == known
     fleet.pool.reports.answered(worker, status(WorkerState.DRAINING).model_copy(update={"supervised": True}))
     assert fleet.pool.estimate_wait(ANY, 1) is None, "a drained worker comes back when somebody says so"
+
+
+async def test_a_worker_whose_audio_comes_too_slowly_gets_what_others_have_no_room_for(open_tickets) -> None:
+    fleet = Fleet(2, 2)
+    slow = fleet.workers[0]
+
+    def given(*names: str) -> str:
+        tickets = [open_tickets.enter_context(fleet.pool.admit(name, ANY)) for name in names]
+        return " ".join(str(worker_of(ticket)) for ticket in tickets)
+
+    slow.trust.paced(seconds=50, audio_seconds=26)
+    assert given("a", "b", "c", "d") == "w0 w1 w1 w0"
+    open_tickets.close()
+    assert given("e", "f") == "w1 w1"
+    open_tickets.close()
+    fleet.clock.advance(PASSED_OVER_SECONDS)
+    assert given("g", "h", "i") == "w0 w1 w1", "it is seen with one request whether it still is slow"
+    open_tickets.close()
+    slow.trust.paced(seconds=3, audio_seconds=1)
+    assert given("j") == "w1", "of a moment of audio nothing follows"
+    open_tickets.close()
+    slow.trust.paced(seconds=20, audio_seconds=26)
+    fleet.pool.reports.answered(slow, status(slots=2))
+    assert given("k", "l") == "w0 w1"
+
+
+async def test_a_fleet_that_is_slow_everywhere_shares_the_load(open_tickets) -> None:
+    fleet = Fleet(3, 3)
+    for worker in fleet.workers:
+        worker.trust.paced(seconds=50, audio_seconds=26)
+    tickets = [open_tickets.enter_context(fleet.pool.admit(name, ANY)) for name in "abcdef"]
+    assert [worker_of(ticket) for ticket in tickets] == ["w0", "w1"] * 3

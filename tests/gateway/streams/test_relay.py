@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.settings import load_settings
-from gateway.slots.capacity.worker import Health
+from gateway.slots.capacity import trust
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.requirement import Requirement
 from gateway.streams import relay
 from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream, StreamBroken
 from gateway.workers.metronome import Metronome
-from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import (
     CLIP,
     IMPATIENT,
@@ -111,6 +112,35 @@ async def test_only_a_pause_that_is_wanted_excuses_an_engine() -> None:
         stream._read(rests)
     await stream.pause(False)
     assert not stream.resting
+
+
+@pytest.mark.parametrize(("late", "is_late"), [(0.0, True), (1e9, False)])
+async def test_a_worker_is_known_by_the_pace_of_its_audio(
+    monkeypatch: pytest.MonkeyPatch, late: float, is_late: bool
+) -> None:
+    monkeypatch.setattr(trust, "_LATE", late)
+    monkeypatch.setattr(trust, "_TELLING_SECONDS", 0.5)
+    async with gateway_of(ScriptedWorker([Act()])) as gateway:
+        await speak(gateway, Ear())
+        (worker,) = gateway.pool.workers.values()
+        assert worker.trust.late is is_late
+
+
+@pytest.mark.parametrize("resting", [True, False])
+def test_a_worker_that_was_asked_to_rest_is_not_slow(monkeypatch: pytest.MonkeyPatch, resting: bool) -> None:
+    monkeypatch.setattr(trust, "_LATE", 0.0)
+    frames = frames_of(StartRequest(request_id="r", text="A sentence of some length. " * 4, seed=SEED))
+    piece = Mock(committed=0)
+    stream, worker = SimpleNamespace(resting=False, sample_rate=24000), Worker("w0", "http://w0")
+    ticket = SimpleNamespace(ended_by=None)
+    lease = SimpleNamespace(worker=worker, ticket=ticket)
+    attempt = relay._Attempt(piece, lease, stream, load_settings(), lambda: False)
+    for frame in frames:
+        piece.committed = frame.sequence
+        stream.resting = resting and frame.sequence == 3
+        attempt.take(frame)
+    attempt.end()
+    assert worker.trust.late is not resting
 
 
 @pytest.mark.parametrize("cut_after", range(PATCHES))
