@@ -53,7 +53,7 @@ class VoiceInfo:
 
 
 MOST_CHARACTERS = 10**7
-"""Of a text, whatever a model says that it takes; a gateway believes no larger number."""
+"""The longest text, whatever a model says that it takes; a gateway believes no larger number."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class ModelInfo:
     languages: tuple[str, ...] = ()
     voices: tuple[str, ...] = ("default",)
     voice_details: tuple[VoiceInfo, ...] = ()
-    """Of those of the voices of which there is something to tell."""
+    """Details of the voices of which there is something to tell."""
     features: tuple[str, ...] = ()
     """What else a request may use, such as "reference" and "prompt"; `WORDS_ONLY`."""
     max_text_characters: int = 4096
-    """Of one request to the engine."""
+    """The longest text of one request to the engine."""
     part_characters: int | None = None
     """Longer text is spoken in parts of at most this many characters (`models.sentences`); None: never."""
     max_prompt_seconds: float | None = None
@@ -164,7 +164,7 @@ class SpeechOutput:
     error: str | None = None
     """Why, when `finish_reason` is "error"."""
     flaw: Flaw = ""
-    """Of the whole speech with its last patch; of the speech so far where one is found before, once."""
+    """What is wrong with the speech: with its last patch of all of it, before that once of the speech so far."""
     silent: bool = False
     """Nobody hears the patch."""
     computing_seconds: float | None = None

@@ -33,7 +33,7 @@ class TextCheckpoint:
     """Everything read from disk, on its device and ready to run."""
 
     name: str
-    """Of the directory, or of the repository of a hub."""
+    """The name of the directory, or of the repository of a hub."""
     directory: Path
     config: TextConfig
     model: Any
@@ -43,7 +43,7 @@ class TextCheckpoint:
     device: torch.device
     dtype: torch.dtype
     kv_dtype: torch.dtype
-    """Of keys and values in the cache: on a CPU that of the packed weights, whose products round to it."""
+    """Type of cached keys and values: on a CPU that of the packed weights, whose products round to it."""
     generation: dict[str, Any] = field(default_factory=dict)
     """`generation_config.json`."""
     part: Part = WHOLE

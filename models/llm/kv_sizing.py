@@ -15,14 +15,14 @@ from models.llm.checkpoint import TextCheckpoint
 from models.llm.options import TextOptions
 
 CPU_CACHE_BYTES = 4 * GIB
-"""Of keys and values, at most."""
+"""The most bytes of keys and values on a CPU."""
 FIXED_RESERVE_BYTES = GIB
 """Libraries' workspaces, kernels, recorded steps."""
 LOGITS_BYTES = 24
-"""Of a row and a token of the vocabulary: logits as they come, after penalties, as probabilities and sorted,
-and how often an answer has the token."""
+"""Bytes for each row and token of the vocabulary: logits as they come, after penalties, as probabilities and
+sorted, and how often an answer has the token."""
 WIDTHS = 8
-"""Of a position of a prompt: its rows in a layer, as multiples of the widest."""
+"""What a position of a prompt takes in a layer, in multiples of its widest row."""
 
 
 def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:

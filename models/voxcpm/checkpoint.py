@@ -52,7 +52,7 @@ REQUEST_BOUNDS = {
     "inference_timesteps": Bounds(2, 100, whole=True),
     "temperature": Bounds(0.0, 2.0),
 }
-"""Of what a request may choose, and a checkpoint recommends."""
+"""Bounds of what a request may choose, and a checkpoint recommends."""
 _DAY = 86_400  # seconds
 NUMBERS = REQUEST_BOUNDS | {
     "max_text_characters": Bounds(1, MOST_CHARACTERS, whole=True),
@@ -61,9 +61,9 @@ NUMBERS = REQUEST_BOUNDS | {
     "max_prompt_seconds": Bounds(0, _DAY, above=True),
     "reference_resynthesis": Bounds(0, 1),
 }
-"""Of `generation_config.json`."""
+"""Bounds of the numbers in `generation_config.json`."""
 KINDS = {"name": str, "languages": list[str], "features": list[str]}
-"""Of the same file."""
+"""Types of other fields of the same file."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Checkpoint:
     generation: dict[str, Any] = field(default_factory=dict)
     voices: dict[str, Voice] = field(default_factory=dict)
     statistics: SpeechStatistics | None = None
-    """Of its good speech; they decide nothing of what it says."""
+    """Statistics of its good speech, by which flaws are noticed."""
     part: Part = WHOLE
     """What `model` is of the whole network."""
     ranks: Ranks | None = None

@@ -40,7 +40,7 @@ _CHOICES = {
 }
 DEFAULT_ADAPTER_RANK = 32
 ADAPTER_SLOTS = 8
-"""Of an engine that is loaded for a service or from Python."""
+"""The `adapter_slots` of an engine that is loaded for a service or from Python."""
 
 
 class AdapterRoom(NamedTuple):

@@ -102,7 +102,7 @@ class ChatRequest(SamplingFields):
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True), BeforeValidator(_check_number)]
     """The conversation so far."""
     max_completion_tokens: TokenCount | None = None
-    """The same as `max_tokens`, by its newer name."""
+    """The most tokens of each answer: the newer name of `max_tokens`."""
     logprobs: bool = False
     """Tell how likely each token was."""
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None

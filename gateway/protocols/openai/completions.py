@@ -52,7 +52,7 @@ class CompletionRequest(SamplingFields):
     prompt: Prompt
     """A text or token ids, or a list of either, each of which gets an answer."""
     max_tokens: TokenCount | None = _DEFAULT_TOKENS
-    """Of each answer."""
+    """The most tokens of each answer."""
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     """Tell how likely each token was, with so many likeliest ones."""
 

@@ -44,7 +44,7 @@ CROPS = 3
 BEFORE_FRAMES, CROP_FRAMES = 8, 20
 """Latent frames of a crop, 25 a second: the first ones warm the causal decoder up, the others are judged."""
 MOST_SECONDS = 1800.0
-"""Of recordings that the decoder learns from; they are held in memory."""
+"""The most seconds of recordings that the decoder learns from; they are held in memory."""
 _PASSED = 0.95
 """Of the band that a recording's rate has room for, what resampling leaves as it is."""
 

@@ -24,7 +24,7 @@ from models.voxcpm.config import AudioVAEConfig
 from models.voxcpm.vae.audio_vae import AudioVAE, CausalConv1d, CausalUpsample1d, Decoder
 
 PREFIX = "audio_vae.decoder."
-"""Of the released names of its layers."""
+"""What the released names of its layers begin with."""
 
 
 def adaptable_convolutions(config: AudioVAEConfig) -> dict[str, Size]:

@@ -29,7 +29,7 @@ from models.voxcpm.checkpoint import Checkpoint
 
 CACHE_ENTRIES = 64
 SPEECH_LEVEL = 0.1
-"""Of the loudest 20 ms of a recording: what is quieter is a pause."""
+"""Share of the loudest 20 ms of a recording: what is quieter is a pause."""
 FRAME_SECONDS = 0.02
 OF_RECORDERS = (".m4a", ".webm")
 """Suffixes of what telephones and browsers record."""
@@ -67,7 +67,7 @@ class AudioEncoder:
         self._resynthesis: float = checkpoint.generation.get("reference_resynthesis", 0.0)
         self._files = LatentMemory()
         self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
-        """Of its own, so that a long reference does not hold up the steps of the engine."""
+        """A stream of its own, so that a long reference does not hold up the steps of the engine."""
 
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """What a request brings: mono float32 [samples] at any rate -> float32 [n, P, D].

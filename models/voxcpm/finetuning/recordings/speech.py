@@ -12,9 +12,9 @@ FRAME_SECONDS = 0.02
 SILENCE_BELOW_SPEECH_DB = 35.0
 """A frame so much quieter than the loudest ones is a pause."""
 LEAD_SECONDS, TAIL_SECONDS = 0.1, 0.15
-"""Of silence stay before and after the speech."""
+"""Seconds of silence that stay before and after the speech."""
 LEVEL_DB = -23.0
-"""Of the speech, below full scale; that of the recordings which the bundled model learnt from."""
+"""Level of the speech in dB of full scale, as in the recordings which the bundled model learnt from."""
 MOST_PEAK = 0.98
 _QUIETEST = 1e-5
 

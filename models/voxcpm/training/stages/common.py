@@ -21,7 +21,7 @@ LOOK_EVERY_STEPS = 25
 PATIENCE_SECONDS = 60.0
 """How long past its deadline a stage still waits for what another one makes, rather than fail."""
 SAVE_EVERY_SECONDS = 60.0
-"""Of what is learnt, so that a stage that is cut goes on."""
+"""Time between two checkpoints of a stage, from which it goes on when it was cut."""
 
 
 def stage_parser(description: str) -> argparse.ArgumentParser:
