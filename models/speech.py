@@ -164,7 +164,7 @@ class SpeechOutput:
     error: str | None = None
     """Why, when `finish_reason` is "error"."""
     flaw: Flaw = ""
-    """What is wrong with the speech: with its last patch of all of it, before that once of the speech so far."""
+    """What is wrong with the whole speech, with its last patch; before, once, with the speech so far."""
     silent: bool = False
     """Nobody hears the patch."""
     computing_seconds: float | None = None

@@ -180,13 +180,15 @@ def clean_sessions(
         Path | None, typer.Option(help="The gateway's data folder. \\[default: data, or as configured]")
     ] = None,
     retention_days: Annotated[
-        float | None, typer.Option(min=0, help="Remove what is older; 0: nothing for its age.")
+        float | None, typer.Option(min=0, help="Days after which sessions are removed; 0: never.")
     ] = None,
     max_storage_gb: Annotated[
-        float | None, typer.Option(min=0, help="Then the least recently used until so much is left; 0: any.")
+        float | None,
+        typer.Option(min=0, help="GB beyond which the least recently used are removed; 0: any number."),
     ] = None,
     max_owner_gb: Annotated[
-        float | None, typer.Option(min=0, help="The same of each owner's, before that; 0: any.")
+        float | None,
+        typer.Option(min=0, help="The same limit for each owner, which is looked at first; 0: any number."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     config: ConfigOption = None,

@@ -25,7 +25,7 @@ def chat(
         str | None, typer.Option(help="Which model answers. \\[default: any that writes]")
     ] = None,
     system: Annotated[str | None, typer.Option(help="What the model is told first.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of an answer, at most.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="The most tokens of an answer.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="0: always the likeliest.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same words, same answer.")] = None,
     speak: Annotated[

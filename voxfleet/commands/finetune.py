@@ -41,26 +41,32 @@ def finetune(
     method: Annotated[
         Method, typer.Option(help="lora: an adapter of a few MiB; full: a whole checkpoint.")
     ] = Method.LORA,
-    rank: Annotated[int, typer.Option(help="Of the adapter, and of what the decoder learns, 1 to 128.")] = 32,
+    rank: Annotated[
+        int, typer.Option(help="Rank of the adapter, and of what the decoder learns, 1 to 128.")
+    ] = 32,
     alpha: Annotated[
-        int | None, typer.Option(help="The adapter counts alpha / rank. \\[default: rank]")
+        int | None, typer.Option(help="The adapter's scale is alpha / rank. \\[default: rank]")
     ] = None,
     strength: Annotated[
         float | None,
         typer.Option(
-            help="Share of what language models learnt that counts. \\[default: 0.5 with a decoder, else 1]"
+            help="Share that is kept of what language models learnt. \\[default: 0.5 with a decoder, else 1]"
         ),
     ] = None,
     decoder: Annotated[
         bool | None,
         typer.Option(help="Whether the audio VAE's decoder learns, too. \\[default: as the base asks for]"),
     ] = None,
-    steps: Annotated[int, typer.Option(help="At most; it ends earlier when nothing gets better.")] = 600,
-    learning_rate: Annotated[float | None, typer.Option(help="\\[default: 0.001, full 0.0001]")] = None,
+    steps: Annotated[
+        int, typer.Option(help="The most steps; it ends earlier when nothing gets better.")
+    ] = 600,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Learning rate. \\[default: 0.001, full 0.0001]")
+    ] = None,
     batch_positions: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path(),
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
-    threads: Annotated[int | None, typer.Option(help="Of a CPU. \\[default: all]")] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads. \\[default: all]")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same recordings, same result.")] = 0,
     niceness: Annotated[int, typer.Option(min=0, max=19, help="How far to yield the CPUs to others.")] = 0,
 ) -> None:

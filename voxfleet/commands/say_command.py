@@ -61,7 +61,8 @@ def say(
         int | None, typer.Option(help="Steps for each patch. \\[default: the model's]")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="Of the noise that speech is drawn from. \\[default: the model's]")
+        float | None,
+        typer.Option(help="Scale of the noise that speech is drawn from. \\[default: the model's]"),
     ] = None,
     watermark: Annotated[
         bool, typer.Option("--watermark", help="Mark the speech inaudibly; needs the extra `watermark`.")
