@@ -6,7 +6,11 @@ from engine.errors import RequestError
 
 
 def check_encodable(text: str, name: str) -> None:
-    """Raises RequestError for half a surrogate pair, which is no character and which no tokenizer takes."""
+    """Raises RequestError for half a surrogate pair, which is no character and which no tokenizer takes, and
+    for what is no text at all.
+    """
+    if not isinstance(text, str):
+        raise RequestError(f"{name} must be a text, got {text!r}", param=name)
     try:
         text.encode()
     except UnicodeEncodeError as error:

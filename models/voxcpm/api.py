@@ -24,6 +24,7 @@ import numpy as np
 from engine.errors import OptionsError, RequestError
 from engine.loop import EngineLoop
 from models import denoising
+from models.encodable import check_encodable
 from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechRequest
@@ -33,8 +34,9 @@ from models.voxcpm.loading import load_engine
 from models.voxcpm.pool.loading import load_pool
 from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.pool.pool import DevicePool
+from models.voxcpm.requests.sequence_builder import check_numbers
 from models.voxcpm.speech_stream import SpeechStream
-from models.voxcpm.vae.audio_encoding import LatentMemory, read_audio
+from models.voxcpm.vae.audio_encoding import LatentMemory, check_samples, read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
 """A file, or (mono float32 samples, sample rate)."""
@@ -140,6 +142,7 @@ class VoxCPM:
         Raises:
             engine.errors.RequestError: naming the field that is wrong.
         """
+        check_encodable(text, "text")
         if not has_words(text):
             raise RequestError("text has no words", param="text")
         seed = secrets.randbits(32) if seed is None else seed
@@ -159,6 +162,7 @@ class VoxCPM:
             min_seconds=min_seconds,
             max_seconds=max_seconds,
         )
+        check_numbers(request, self.info.patch_seconds)
         texts = parts(text, self.info.part_characters, self.info.languages)
         return SpeechStream(self._loop, request, texts, self.info)
 
@@ -207,6 +211,8 @@ class VoxCPM:
     def _adapter(self, lora: str | None) -> str | None:
         if lora is None:
             return DEFAULT_ADAPTER if self._engine.adapters.usable(DEFAULT_ADAPTER) else None
+        if not isinstance(lora, str):
+            raise RequestError(f"lora must be the name of an adapter, got {lora!r}", param="adapter")
         return lora or None
 
     def _encode(self, audio: Audio | None, role: AudioRole, denoise: bool) -> np.ndarray | None:
@@ -214,7 +220,7 @@ class VoxCPM:
             return None
         if denoise and not denoising.is_available():
             raise RequestError("the extra `denoise` is not installed", param="denoise")
-        samples, sample_rate = audio if isinstance(audio, tuple) else read_audio(Path(audio))
+        samples, sample_rate = _samples_of(audio, role)
         digest = hashlib.sha256(np.ascontiguousarray(samples)).digest()
         content = (digest, samples.dtype.str, samples.shape, sample_rate, role, denoise)
 
@@ -223,3 +229,13 @@ class VoxCPM:
             return self._engine.encode_audio(heard, sample_rate, role)
 
         return self._recordings.get(content, encoded)
+
+
+def _samples_of(audio: Audio, role: AudioRole) -> tuple[np.ndarray, int]:
+    """Raises RequestError for what is neither a file that can be read nor samples with their rate."""
+    if isinstance(audio, str | Path):
+        return read_audio(Path(audio))
+    if not isinstance(audio, tuple) or len(audio) != 2:
+        raise RequestError(f"{role} audio must be a file, or (samples, sample rate)", param=role)
+    check_samples(*audio, role)
+    return audio

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -62,7 +63,7 @@ class SequenceBuilder:
         """The request as the engine takes it. Raises RequestError where a limit is broken."""
         self._validate_text(request)
         self._validate_audio(request)
-        self._validate_numbers(request)
+        check_numbers(request, self.config.patch_seconds)
         text, prompt_text = as_read(request.text, self._whole_sentences), request.prompt_text
         if self._whole_sentences:
             prompt_text = prompt_text and ended(prompt_text)
@@ -209,23 +210,25 @@ class SequenceBuilder:
         if not 0 <= lately <= silent <= patches - since <= patches:
             raise RequestError("resume_silence counts patches of resume_latents", param="resume_silence")
 
-    def _validate_numbers(self, request: SpeechRequest) -> None:
-        ranges = {
-            "seed": (0, 2**64 - 1),
-            **{name: (bounds.low, bounds.high) for name, bounds in REQUEST_BOUNDS.items()},
-            "min_seconds": (0.0, math.inf),
-            "max_seconds": (self.config.patch_seconds, math.inf),
-        }
-        for name, (low, high) in ranges.items():
-            value = getattr(request, name)
-            if value is None:
-                continue
-            kind, wanted = (Integral, "an integer") if isinstance(low, int) else (Real, "a number")
-            if not isinstance(value, kind):
-                raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
-            if not low <= value <= high:
-                allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"
-                raise RequestError(f"{name} must be {allowed}", param=name)
+
+def check_numbers(request: SpeechRequest, patch_seconds: float) -> None:
+    """Raises RequestError naming a number of a request that is none, or out of its bounds."""
+    ranges = {
+        "seed": (0, 2**64 - 1),
+        **{name: (bounds.low, bounds.high) for name, bounds in REQUEST_BOUNDS.items()},
+        "min_seconds": (0.0, math.inf),
+        "max_seconds": (patch_seconds, math.inf),
+    }
+    for name, (low, high) in ranges.items():
+        value = getattr(request, name)
+        if value is None:
+            continue
+        kind, wanted = (Integral, "an integer") if isinstance(low, int) else (Real, "a number")
+        if not isinstance(value, kind) or sys.float_info.max < value < math.inf:
+            raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
+        if not low <= value <= high:
+            allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"
+            raise RequestError(f"{name} must be {allowed}", param=name)
 
 
 def as_read(text: str, whole_sentences: bool) -> str:

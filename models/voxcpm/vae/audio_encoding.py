@@ -24,6 +24,7 @@ import torch
 
 from engine.device.staging import upload
 from engine.errors import RequestError
+from models.bounds import Bounds
 from models.speech import AudioRole
 from models.voxcpm.checkpoint import Checkpoint
 
@@ -31,6 +32,7 @@ CACHE_ENTRIES = 64
 SPEECH_LEVEL = 0.1
 """Share of the loudest 20 ms of a recording: what is quieter is a pause."""
 FRAME_SECONDS = 0.02
+SAMPLE_RATES = Bounds(1, 10**7)
 OF_RECORDERS = (".m4a", ".webm")
 """Suffixes of what telephones and browsers record."""
 
@@ -72,8 +74,8 @@ class AudioEncoder:
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """What a request brings: mono float32 [samples] at any rate -> float32 [n, P, D].
 
-        Raises RequestError for audio that is empty (also once it is resampled), not mono, no floats or not
-        finite, or for a role this model lacks.
+        Raises RequestError for audio that is empty (also once it is resampled), not mono, no floats, not
+        finite or of no possible rate, or for a role this model lacks.
         """
         return self._encode(samples, sample_rate, role, self._resynthesis if role == "reference" else 0.0)
 
@@ -83,9 +85,7 @@ class AudioEncoder:
     ) -> np.ndarray:
         if role == "reference" and not self._config.supports_reference:
             raise RequestError("this model takes no reference audio", param="reference")
-        if samples.dtype.kind != "f":
-            problem = f"{role} audio must be floats from -1 to 1, not {samples.dtype}"
-            raise RequestError(problem, param=role)
+        check_samples(samples, sample_rate, role)
         if samples.ndim == 1 and len(samples):
             samples = resample(samples, sample_rate, self.sample_rate)
         if samples.ndim != 1 or not len(samples):
@@ -126,6 +126,16 @@ class AudioEncoder:
         """An audio file that libsndfile reads, as it is; equal content is encoded once."""
         content = (hashlib.sha256(path.read_bytes()).hexdigest(), role)
         return self._files.get(content, lambda: self._encode(*read_audio(path), role, resynthesis=0.0))
+
+
+def check_samples(samples: np.ndarray, sample_rate: float, role: AudioRole) -> None:
+    """Raises RequestError for what cannot be audio, however long it is."""
+    kind = getattr(samples, "dtype", type(samples).__name__)
+    if not isinstance(samples, np.ndarray) or samples.dtype.kind != "f":
+        raise RequestError(f"{role} audio must be floats from -1 to 1, not {kind}", param=role)
+    if not SAMPLE_RATES.hold(sample_rate):
+        problem = f"the sample rate of {role} audio must be {SAMPLE_RATES}, got {sample_rate!r}"
+        raise RequestError(problem, param=role)
 
 
 def most_speech(samples: np.ndarray, sample_rate: int, longest_seconds: float) -> np.ndarray:
@@ -175,4 +185,6 @@ def resample(samples: np.ndarray, source_rate: int, target_rate: int) -> np.ndar
         return samples
     import soxr
 
+    if samples.dtype not in (np.float32, np.float64):
+        samples = samples.astype(np.float32)
     return soxr.resample(samples, source_rate, target_rate)
