@@ -93,11 +93,14 @@ def running(
 
 
 def step_seconds(
-    engine: VoxCPMEngine, adapters: list[str | None], clock: Callable[[], float] = time.process_time
+    engine: VoxCPMEngine,
+    adapters: list[str | None],
+    clock: Callable[[], float] = time.process_time,
+    warm: int = WARM_STEPS,
 ) -> list[float]:
-    """Time of each of some steps; processor time where nobody says otherwise."""
+    """Time of each of some steps after `warm` others; processor time where nobody says otherwise."""
     steps = running(engine, adapters)
-    for _ in range(WARM_STEPS):
+    for _ in range(warm):
         next(steps)
     found = []
     for _ in range(STEPS):

@@ -76,6 +76,11 @@ def _named(device: str | int) -> torch.device:
     return chosen
 
 
+def free_bytes(device: torch.device) -> int | None:
+    """Memory of a GPU that no process has taken; None for other devices."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
 def runs_triton(device: torch.device) -> bool:
     """Whether forms of a model that are Triton kernels run on `device`: on CUDA where Triton is, which not
     every system has."""

@@ -5,7 +5,7 @@
 * `rows.py`: which row of a batch has which adapter
 * `pool.py`: the adapters of one engine, by name
 * `bank.py`, `early_copies.py`: those in slots of a GPU, and when they are copied there; `layout.py`: what a
-  slot holds; `slot_rows.py`: which row has which slot
+  slot holds; `slot_rows.py`: which row has which slot; `in_weights.py`: one that everybody has
 
 What a family can adapt stands with the family: `models/voxcpm/adapters.py`.
 """

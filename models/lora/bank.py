@@ -7,6 +7,8 @@
     ...                                        # launch what reads them
     bank.read(slots)                           # until then nothing takes their place
 
+An adapter that everybody has goes into the weights themselves, and no slot is named then (`in_weights`).
+
 A copy travels on a stream of its own, once the last step that read the slot is done, and the steps that read
 it wait for it on the device. The host waits for nothing. `fetch` takes a slot only from an adapter that no
 request needs; `place` takes one from those first. All slots have one layout, with room for the products and
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -30,7 +32,8 @@ from engine.device.devices import on_device
 from engine.device.side_stream import Moment, SideStream
 from engine.errors import RequestError
 from models.lora.adapter import Adapter
-from models.lora.layout import NO_ROOM, Products, SlotLayout, SlotShape, shape_of
+from models.lora.in_weights import InWeights
+from models.lora.layout import NO_ROOM, Kind, Products, SlotLayout, SlotShape, shape_of
 from models.lora.rows import OwnDecoder
 
 _PIECE = 1 << 20
@@ -64,15 +67,26 @@ class Generation:
 
 
 class AdapterBank:
-    """See the module; `load` may be called from any thread, the others from that of the engine."""
+    """See the module; `load` may be called from any thread, the others from that of the engine.
 
-    def __init__(self, products: Products, dtype: torch.dtype, device: torch.device, num_slots: int) -> None:
+    weights: of the products, where an adapter may go into them (`InWeights`).
+    """
+
+    def __init__(
+        self,
+        products: Products,
+        dtype: torch.dtype,
+        device: torch.device,
+        num_slots: int,
+        weights: Mapping[Kind, Tensor] | None = None,
+    ) -> None:
         self.device, self.num_slots = device, num_slots
         self._products, self._dtype = products, dtype
         self._lock = threading.Lock()
         self._latest = self._make(SlotLayout(products, NO_ROOM))
         self.generation = self._latest
         """What programs are recorded for."""
+        self.in_weights = InWeights(weights) if weights is not None else None
         self._slots: OrderedDict[str, int] = OrderedDict()
         """Digest -> slot, the latest used last."""
         self._free = list(range(num_slots))
@@ -148,8 +162,33 @@ class AdapterBank:
         """The slot of each, -1 for none; None where there are more different ones than slots.
 
         Those that are not in a slot take the place of the least recently used, of those that are not `needed`
-        if there are such. What is launched on the current stream from now on finds them there.
+        if there are such. What is launched on the current stream from now on finds them there, or in the
+        weights.
         """
+        only, nobody, weights = _only(adapters), [-1] * len(adapters), self.in_weights
+        if weights is None:
+            return self._place(adapters)
+        if weights.serve(only):
+            return nobody
+        slots = self._place(adapters)
+        if only is None or slots is None or not weights.is_time_for(only):
+            return slots
+        if not weights.add(only, self.generation.layout, self.generation.storage[slots[0]]):
+            return slots
+        self.read(slots)
+        return nobody
+
+    def warm_up(self) -> None:
+        """Launch what an adapter's way into the weights and out of them launches, of nothing."""
+        if self.in_weights is not None:
+            self.in_weights.warm_up(self.generation.layout)
+
+    def begin_anew(self) -> None:
+        """A request begins that is alone: nothing depends on those before it."""
+        if self.in_weights is not None:
+            self.in_weights.begin_anew()
+
+    def _place(self, adapters: Sequence[SlotAdapter | None]) -> list[int] | None:
         wanted = {adapter.digest: adapter for adapter in adapters if _lies_in_slots(adapter)}
         if len(wanted) > self.num_slots:
             return None
@@ -225,6 +264,12 @@ class AdapterBank:
                 part.copy_(piece, non_blocking=True)
         self._arriving[slot] = self._stream.moment()
         self.num_copies += 1
+
+
+def _only(adapters: Sequence[SlotAdapter | None]) -> str | None:
+    """The digest of the adapter that all have; None where some have another or none."""
+    digests = {adapter.digest if _lies_in_slots(adapter) else None for adapter in adapters}
+    return digests.pop() if len(digests) == 1 else None
 
 
 def _lies_in_slots(adapter: SlotAdapter | None) -> TypeGuard[SlotAdapter]:

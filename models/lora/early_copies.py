@@ -37,6 +37,8 @@ class EarlyCopies:
 
         If that fails, the step that needs it meets the same error, and fails as steps do.
         """
+        if len(self._scheduler.running) + len(self._scheduler.waiting) == 1:
+            self._bank.begin_anew()
         if not self._fetch(sequence):
             self._left.append(sequence)
 

@@ -191,6 +191,12 @@ class FusedLayer(nn.Module):
             with_low_rank(product, update, low_rank, self.residual_scale, beside=True)
 
 
+def fused_weights(stack: Transformer) -> list[Tensor]:
+    """What the products of a stack of fused layers multiply by, `QKV` to `DOWN` of each layer in turn."""
+    products = ((layer.qkv, layer.output, layer.gate_up, layer.down) for layer in stack.layers)
+    return [weight for of_layer in products for weight in of_layer]
+
+
 class FusedRMSNorm(RMSNorm):
     """`RMSNorm` in one kernel."""
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
-from models.lora.layout import SlotShape, rank_with_room
+from models.lora.layout import Kind, SlotShape, rank_with_room
 from models.lora.rows import LoadedAdapter
 from models.transformer.adapted import Size, product_parts, stack_sizes, stack_weights
 from models.transformer.stack import OUTPUT, PRODUCTS, QKV
@@ -79,11 +79,25 @@ def slot_shape(config: VoxCPMConfig, room: AdapterRoom) -> SlotShape:
     return SlotShape(rank_with_room(room.rank), frozenset(kinds))
 
 
-def make_bank(config: VoxCPMConfig, like: Tensor, room: AdapterRoom) -> AdapterBank:
-    """Slots on the device and in the type of `like`. Raises RequestError where it has no room for them."""
+def product_weights(model: VoxCPMModel) -> dict[Kind, Tensor]:
+    """The weights of all `products` of a model of fused layers, as its steps read them."""
+    from models.transformer.fused import fused_weights
+
+    found = {
+        (name, number): weight
+        for name in (*LANGUAGE_MODELS, DIT_STACK)
+        for number, weight in enumerate(fused_weights(model.get_submodule(name)))
+    }
+    projections = products(model.config).keys() & set(PROJECTIONS)
+    return found | {(name, 0): model.get_submodule(name).weight for name in projections}
+
+
+def make_bank(model: VoxCPMModel, room: AdapterRoom) -> AdapterBank:
+    """Slots on the device of `model`, in its type. Raises RequestError where it has no room for them."""
     from models.lora.bank import AdapterBank
 
-    bank = AdapterBank(products(config), like.dtype, like.device, room.slots)
+    config, like = model.config, model.base_lm.norm.weight
+    bank = AdapterBank(products(config), like.dtype, like.device, room.slots, product_weights(model))
     bank.reserve(slot_shape(config, room))
     bank.renew()
     return bank

@@ -110,7 +110,7 @@ class VoxCPMRunner:
         self.adapters: AdapterBank | None = None
         """Where adapters are in slots; elsewhere requests hold them in the form of the model."""
         if adapter_room is not None and runs_triton(self.device):
-            self.adapters = make_bank(self.config, weight, adapter_room)
+            self.adapters = make_bank(model, adapter_room)
         self.builder = ProgramBuilder(model, self._streams, self._backend, self._pool, self.adapters, part)
         self.unrecorded = UnrecordedSteps(
             model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
@@ -143,6 +143,7 @@ class VoxCPMRunner:
                 programs.record_adapted(
                     self.adapters.generation, lambda share: recorded(PLAIN_SHARE + (1 - PLAIN_SHARE) * share)
                 )
+                self.adapters.warm_up()
             if self.device.type == "cuda":
                 self._streams.warm_up()
         self._programs = ProgramRunner(

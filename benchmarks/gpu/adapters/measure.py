@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ FEW = {"one stream": 1, "two streams": 2, "four streams": 4}
 """Streams whose products, all or those of the language models, add what adapters do themselves."""
 DIFFERENT = 4
 """Adapters that are made; others have their layers."""
+UNTIL_IN_WEIGHTS = 24
+"""Steps after which an adapter that everybody has is in the weights."""
 SHORT_PATCHES, STEPS_BETWEEN = 2, 4
 Say = Callable[[str], None]
 
@@ -62,15 +65,35 @@ def engine_of(directory: Path, device: torch.device, sizes: Sizes, layers: Adapt
     return VoxCPMEngine(load_checkpoint(directory, str(device), dtype=dtype), options)
 
 
+@contextmanager
+def beside_weights(engine: VoxCPMEngine) -> Iterator[None]:
+    """No adapter goes into the weights within."""
+    bank = engine._runner.adapters
+    if bank is None:
+        yield
+        return
+    bank.begin_anew()
+    in_weights, bank.in_weights = bank.in_weights, None
+    try:
+        yield
+    finally:
+        bank.in_weights = in_weights
+
+
 def step_costs(engine: VoxCPMEngine, streams: int, different: tuple[int, ...], rounds: int) -> dict[str, Any]:
     """Median milliseconds of a step by who has adapters, and how much more than with none."""
     kinds = kinds_of(streams, different)
-    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    found: dict[str, list[float]] = {}
     for adapters in kinds.values():  # records what is not yet
         step_seconds(engine, adapters, time.perf_counter)
     for _ in range(rounds):
         for kind, adapters in kinds.items():
-            found[kind] += step_seconds(engine, adapters, time.perf_counter)
+            with beside_weights(engine):
+                times = step_seconds(engine, adapters, time.perf_counter)
+            found.setdefault(kind, []).extend(times)
+            if engine._runner.adapters is not None and adapters[0] is not None and len({*adapters}) == 1:
+                times = step_seconds(engine, adapters, time.perf_counter, UNTIL_IN_WEIGHTS)
+                found.setdefault(f"{kind}, in the weights", []).extend(times)
     medians = {kind: 1e3 * statistics.median(times) for kind, times in found.items()}
     return {
         "streams": streams,

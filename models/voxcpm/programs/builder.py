@@ -81,6 +81,7 @@ class ProgramBuilder:
         programs = self.build(plan, Rehearsal, solver)
         if self._adapters is not None:
             programs.record_adapted(self._adapters.generation)
+            self._adapters.warm_up()
         if isinstance(self._streams, WaveformStreams):
             self._streams.warm_up()
         self._streams.latents.zero_()
