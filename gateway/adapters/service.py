@@ -70,7 +70,20 @@ class Adapters:
         if request.model not in (None, row.model):
             message = f"adapter {row.name!r} is one of {row.model}, not of {request.model}"
             raise ApiError(422, "adapter_of_another_model", message, param="adapter")
-        return AdaptedSpeaker(speaker, row, await self._files.open(row.digest))
+        return AdaptedSpeaker(speaker, row, await self._files.open(row.digest), self._check)
+
+    async def _check(self, id: str) -> None:
+        """Raises ApiError 403, 404 for one that may not be used any more; while the database cannot be
+        asked, it may.
+        """
+        try:
+            row = await self._registry.get(id)
+        except ApiError:  # which is in the log
+            return
+        if row is None:
+            raise ADAPTERS.unknown(id)
+        if not consent.is_given(row):
+            raise _without_consent()
 
     async def _meant(self, reference: str, tenant: str) -> Adapter:
         found = await self._registry.find(reference, tenant) if is_printable(reference) else []
@@ -78,8 +91,7 @@ class Adapters:
             raise ADAPTERS.unknown(reference)
         agreed = [row for row in found if consent.is_given(row)]
         if not agreed:
-            message = "nobody has agreed to the use of this adapter: add a consent to it first"
-            raise ApiError(403, "adapter_without_consent", message, param="adapter")
+            raise _without_consent()
         if len(agreed) > 1:
             message = f"several adapters are called {reference!r}: give the id of one"
             raise ApiError(422, "ambiguous_adapter", message, param="adapter")
@@ -123,7 +135,8 @@ class Adapters:
         return await self._registry.change(row.id, columns)
 
     async def remove(self, id: str) -> None:
-        """Delete an adapter: no request can name it any more, and those that did are served to their end.
+        """Delete an adapter: no request can name it any more, and those that did are served to their end, but
+        that a live session ends with the sentence that is begun.
 
         Raises ApiError: 404, 503.
         """
@@ -185,3 +198,8 @@ def _packed(file: int, form: AdapterForm) -> bytes:
     """Both files of an upload as one. Blocks. Raises ApiError 422."""
     weights = os.pread(file, os.fstat(file).st_size, 0)
     return pack_adapter(form.read_config(), weights)
+
+
+def _without_consent() -> ApiError:
+    message = "nobody has agreed to the use of this adapter: add a consent to it first"
+    return ApiError(403, "adapter_without_consent", message, param="adapter")

@@ -10,7 +10,7 @@ from gateway.requests import TtsRequest
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
 from gateway.streams.clip.conditioning import Conditioning
-from gateway.voices.resolution import Speaker
+from gateway.voices.resolution import Check, Speaker
 from gateway.workers.client import WorkerClient
 from worker.protocol import AdapterUse
 
@@ -18,8 +18,9 @@ from worker.protocol import AdapterUse
 class AdaptedSpeaker(Speaker):
     """The voice itself may be any: the default one, one of the model, one that was recorded."""
 
-    def __init__(self, voice: Speaker, row: Adapter, file: OpenAdapter) -> None:
+    def __init__(self, voice: Speaker, row: Adapter, file: OpenAdapter, check: Check) -> None:
         super().__init__(voice.name)
+        self._check = check
         self.title, self.kind = voice.title, voice.kind
         self._voice, self._row = voice, row
         self._file = file
@@ -40,3 +41,8 @@ class AdaptedSpeaker(Speaker):
         conditioning = await self._voice.conditioning(worker, client)
         worker.remember(self._row.digest)
         return replace(conditioning, adapter=AdapterUse(digest=self._row.digest, name=self._row.name))
+
+    async def check(self) -> None:
+        """Raises ApiError where voice or adapter may not be used any more."""
+        await self._voice.check()
+        await self._check(self._row.id)

@@ -199,6 +199,8 @@ class Synthesis(Served[Outcome]):
         try:
             self.clip.conditioning = await self._speaker.conditioning(worker, client)
             while self.clip.finish_reason is None:
+                if not self.clip.latents:
+                    await self._check_consent()
                 await self._relay(Spoken(self.clip, self._takes), ticket, lease)
                 self._attempts.forgive()
                 if flaw := await self._takes.settle():
@@ -213,6 +215,17 @@ class Synthesis(Served[Outcome]):
             worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
         finally:
             ticket.audio_seconds = self.clip.audio_seconds - self._ticket_began
+
+    async def _check_consent(self) -> None:
+        """Before each part of the text. What is deleted meanwhile is spoken with to the end of the clip.
+
+        Raises ApiError 403.
+        """
+        try:
+            await self._speaker.check()
+        except ApiError as error:
+            if error.status_code != 404:
+                raise
 
     def same_model(self) -> Requirement | None:
         """A clip that was begun stays with its model."""

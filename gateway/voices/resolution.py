@@ -4,12 +4,14 @@
     request = speaker.fill_in(request)                    # the voice's own parameters, where nothing is said
     ... a lease for speaker.requirement(request.model) ...
     clip.conditioning = await speaker.conditioning(lease.worker, client)
+    await speaker.check()                                 # before each part or sentence
 
 What a speaker has encoded it keeps, so a clip goes on when its voice is deleted meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -30,6 +32,8 @@ def features_for(voice: Voice) -> frozenset[str]:
     return frozenset((REFERENCE, PROMPT) if voice.transcript else (REFERENCE,))
 
 
+Check = Callable[[str], Awaitable[None]]
+"""Raises ApiError where what has this id may not be used any more."""
 VoiceKind = Literal["built_in", "custom", "recording"]
 """A voice of the model, one that was kept, or a recording that came with the request."""
 
@@ -56,12 +60,19 @@ class Speaker:
         """What the worker is told. Raises what `WorkerControl.encode` raises, ApiError."""
         return Conditioning(self.name)
 
+    async def check(self) -> None:
+        """Raises ApiError 403, 404 for what nobody agrees to any more, or what is deleted."""
+
 
 class CustomSpeaker(Speaker):
     """A voice that comes with the request, as latents."""
 
-    def __init__(self, voice: Voice, latents: LatentCache | PassingLatents) -> None:
+    def __init__(
+        self, voice: Voice, latents: LatentCache | PassingLatents, check: Check | None = None
+    ) -> None:
+        """`check`: of a voice that is kept."""
         super().__init__("default")
+        self._check = check
         self.title = voice.name
         self._voice = voice
         self._latents = latents
@@ -89,6 +100,11 @@ class CustomSpeaker(Speaker):
             self._made[revision] = await self.encode(worker.model, client)
         worker.remember(self._voice.audio_sha256)
         return self._made[revision]
+
+    async def check(self) -> None:
+        """Raises ApiError where it may not be used any more."""
+        if self._check is not None:
+            await self._check(self._voice.id)
 
     async def encode(self, model: ModelDescription, client: WorkerClient) -> Conditioning:
         """Its latents for `model`, which the worker behind `client` serves."""
@@ -124,3 +140,7 @@ class DirectedSpeaker(Speaker):
         """The voice's, without its prompt where there is a reference."""
         made = await self._voice.conditioning(worker, client)
         return made if made.reference_latents is None else made.without_prompt
+
+    async def check(self) -> None:
+        """As the voice does."""
+        await self._voice.check()

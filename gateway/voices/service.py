@@ -85,12 +85,24 @@ class Voices:
             raise unknown_voice(reference)
         agreed = [voice for voice in found if consent.is_given(voice)]
         if found and not agreed:
-            message = "nobody has agreed to the use of this voice: add a consent to it first"
-            raise ApiError(403, "voice_without_consent", message, param="voice")
+            raise _without_consent()
         if len(agreed) > 1:
             message = f"several voices are called {reference!r}: give the id of one"
             raise ApiError(422, "ambiguous_voice", message, param="voice")
-        return CustomSpeaker(agreed[0], self._latents) if agreed else Speaker(reference)
+        return CustomSpeaker(agreed[0], self._latents, self._check) if agreed else Speaker(reference)
+
+    async def _check(self, id: str) -> None:
+        """Raises ApiError 403, 404 for a voice that may not be used any more; while the database cannot be
+        asked, it may.
+        """
+        try:
+            voice = await self._registry.get(id)
+        except ApiError:  # which is in the log
+            return
+        if voice is None:
+            raise unknown_voice(id)
+        if not consent.is_given(voice):
+            raise _without_consent()
 
     async def knows(self, reference: str, tenant: str | None = None) -> bool:
         """Whether everybody may use a voice of that name, or it is the tenant's own; not while custom voices
@@ -271,3 +283,8 @@ def _examine(recording: Recording, cleanable: bool = False) -> tuple[Checked, by
     checked = check(recording, cleanable)
     audio = checked.recording.wav()
     return checked, audio, hashlib.sha256(audio).hexdigest()
+
+
+def _without_consent() -> ApiError:
+    message = "nobody has agreed to the use of this voice: add a consent to it first"
+    return ApiError(403, "voice_without_consent", message, param="voice")

@@ -70,3 +70,7 @@ class LiveSpeaker:
     async def conditioning(self, worker: Worker, client: WorkerClient) -> Conditioning:
         """What the worker is told of the voice. Raises what `Speaker.conditioning` raises."""
         return await self._speaker.conditioning(worker, client)
+
+    async def check(self) -> None:
+        """Raises what `Speaker.check` raises."""
+        await self._speaker.check()

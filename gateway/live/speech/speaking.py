@@ -195,6 +195,8 @@ class Speaking:
 
     async def _relay(self, clip: Clip, ticket: Ticket, lease: Lease) -> None:
         worker, client = lease.worker, self._gateway.clients[lease.worker.id]
+        if not clip.latents:
+            await self._speaker.check()
         voice = await self._speaker.conditioning(worker, client)
         self.saying.open(clip, voice, worker.model)
         while clip.finish_reason is None and not self._session.paused:
