@@ -13,7 +13,7 @@ THINKING = "thinking"
 
 @dataclass(frozen=True)
 class TextModelInfo:
-    """One text model."""
+    """What a text model is, and takes."""
 
     name: str
     revision: str

@@ -55,7 +55,7 @@ class Deadline:
             self._timer = loop.call_later(self._seconds, transport.abort)
 
     def stop(self) -> None:
-        """It was in time."""
+        """Stop the timer: it was in time."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -44,10 +44,10 @@ class Span:
         return self
 
     def event(self, name: str, **attributes: Attribute) -> None:
-        """Something that happened now."""
+        """Add something that happened now."""
 
     def set(self, **attributes: Attribute) -> None:
-        """Say more about it."""
+        """Set attributes."""
 
     def keep(self) -> None:
         """The trace is worth keeping, whatever becomes of it; those who work on it hear so."""

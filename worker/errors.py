@@ -40,7 +40,7 @@ class WorkerError(Exception):
 
     @property
     def status(self) -> int:
-        """HTTP status."""
+        """The HTTP status of the error."""
         return _STATUS.get(self.code, 500)
 
 

@@ -29,7 +29,7 @@ _TOTALS = (
 
 
 def families(worker: Worker, telemetry: Telemetry) -> Iterator[Metric]:
-    """As they are now."""
+    """The worker's metrics as they are now."""
     yield from TelemetryCollector(telemetry).collect()
     status = worker.status()
     for name, told in _TOTALS:

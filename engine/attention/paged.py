@@ -39,7 +39,7 @@ class Tokens:
     norms: HeadNorms | None = None
 
     def part(self, begin: int, end: int) -> Tokens:
-        """Tokens begin to end."""
+        """The tokens from `begin` to `end`."""
         rope = self.rope and (self.rope[0][begin:end], self.rope[1][begin:end])
         return Tokens(self.q[begin:end], self.k[begin:end], self.v[begin:end], rope, self.norms)
 

@@ -30,10 +30,10 @@ class CacheFigures:
 
     @property
     def stored_bytes(self) -> int:
-        """Copied to the host."""
+        """Bytes copied to the host."""
         return self.stored_blocks * self.block_bytes
 
     @property
     def brought_bytes(self) -> int:
-        """Copied back."""
+        """Bytes copied back from the host."""
         return self.brought_blocks * self.block_bytes

@@ -46,7 +46,7 @@ class Transfer(Protocol):
         """Whether they are there; from then on kernels launched by this thread see them."""
 
     def wait(self) -> None:
-        """Until they are there."""
+        """Wait until the blocks are there."""
 
     def abandon(self) -> None:
         """Nobody will ask: what is launched from now on may use their blocks otherwise."""

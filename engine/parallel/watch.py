@@ -55,7 +55,7 @@ class Watch:
         self._looked = now
 
     def beat(self, rank: int, pulse: Pulse) -> None:
-        """Told by rank `rank`."""
+        """Note the pulse that rank `rank` sent."""
         now = self._clock()
         if pulse.moved_since(self._pulses[rank]):
             self._moved[rank] = now

@@ -30,7 +30,7 @@ RunFreely = Callable[[list[ScheduledSequence]], Results]
 
 
 class UnderWay(Protocol):
-    """What was launched."""
+    """A step that was launched and not read yet."""
 
     def results(self) -> Rows[Any]:
         """One of each row; waits for the device."""

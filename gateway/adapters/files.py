@@ -23,7 +23,7 @@ class OpenAdapter:
         weakref.finalize(self, os.close, descriptor)
 
     def read(self) -> bytes:
-        """All of it. Blocks."""
+        """The whole file. Blocks."""
         return os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
 
 

@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def committed(self) -> int:
-        """Tokens."""
+        """How many tokens were committed."""
         return len(self.tokens)
 
     async def prepare(self, model: AnyModel) -> None:

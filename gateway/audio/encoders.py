@@ -76,7 +76,7 @@ def stream_encoder(
 
 
 class _Plain:
-    """PCM as it is."""
+    """Passes PCM on as it is."""
 
     def encode(self, pcm: bytes) -> bytes:
         return pcm
@@ -86,14 +86,14 @@ class _Plain:
 
 
 class _Floats(_Plain):
-    """PCM as floats."""
+    """Makes floats of PCM."""
 
     def encode(self, pcm: bytes) -> bytes:
         return to_floats(pcm)
 
 
 class _Headed:
-    """Samples after a header."""
+    """Puts a header before the samples."""
 
     def __init__(self, header: bytes, samples: Encoder) -> None:
         self._header = header

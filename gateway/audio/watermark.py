@@ -128,7 +128,7 @@ def watermark_confidence(samples: np.ndarray, sample_rate: int) -> float:
 
 
 def is_marked(confidence: float) -> bool:
-    """What a confidence means."""
+    """Whether a detector's confidence means that audio is marked."""
     return confidence >= _DETECTED
 
 

@@ -58,7 +58,7 @@ def check_plain(header: bytes) -> None:
 
 
 def header_sample_rate(header: bytes) -> int:
-    """In Hz."""
+    """The sample rate that a header states, in Hz."""
     return struct.unpack_from("<I", header, 24)[0]
 
 

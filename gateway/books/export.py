@@ -141,7 +141,7 @@ class Export:
                 yield {**word, **moved}
 
     def cues(self) -> Iterator[Cue]:
-        """Each within a block."""
+        """Cues of subtitles, each within a block."""
         for words, characters, seconds in self._words():
             for cue in words.cues():
                 yield replace(

@@ -15,7 +15,7 @@ _STATES = {"running": "making", "complete": "ready"}
 
 
 def describe_row(book: Book, progress: Progress) -> dict[str, Any]:
-    """One of a list."""
+    """A book as JSON, as it stands in a list."""
     return {
         "id": book.id,
         "title": book.title,
@@ -30,7 +30,7 @@ def describe_row(book: Book, progress: Progress) -> dict[str, Any]:
 def describe(
     book: Book, blocks: Sequence[BookBlock], takes: dict[str, list[Job]], progress: Progress
 ) -> dict[str, Any]:
-    """All of it."""
+    """A book as JSON, with blocks and takes."""
     return {
         **describe_row(book, progress),
         "language": book.language,

@@ -131,7 +131,7 @@ class Books:
         await self.store.choose(block, take.id)
 
     async def remove_take(self, take: Job) -> None:
-        """Drop one."""
+        """Delete a take."""
         await self._jobs.clear(await self.takes.remove(take.book_id, take.id))
 
     async def remove(self, book_id: str) -> None:

@@ -59,7 +59,7 @@ class BookStore:
             rows.add_all(_new_row(book, block, place) for place, block in enumerate(blocks))
 
     async def get(self, book_id: str) -> Book | None:
-        """One of them."""
+        """The book with this id."""
         async with self.rows() as rows:
             return await rows.get(Book, book_id)
 
@@ -70,12 +70,12 @@ class BookStore:
             return list(await rows.scalars(statement))
 
     async def blocks(self, book_id: str) -> list[BookBlock]:
-        """In their order."""
+        """The blocks of a book, in order."""
         async with self.rows() as rows:
             return await blocks_of(rows, book_id)
 
     async def block(self, book_id: str, block_id: str) -> BookBlock | None:
-        """One of a book."""
+        """One block of a book."""
         async with self.rows() as rows:
             block = await rows.get(BookBlock, block_id)
         return block if block is not None and block.book_id == book_id else None
@@ -204,7 +204,7 @@ def _write(row: BookBlock, book: Book, block: NewBlock, place: int) -> None:
 
 
 async def blocks_of(rows: AsyncSession, book_id: str) -> list[BookBlock]:
-    """In their order."""
+    """The blocks of a book, in order."""
     order = (BookBlock.position, BookBlock.id)
     return list(await rows.scalars(select(BookBlock).where(BookBlock.book_id == book_id).order_by(*order)))
 

@@ -47,7 +47,7 @@ class TakeStore:
             return await takes_of(rows, book_id)
 
     async def one(self, block: BookBlock, take_id: str) -> Job | None:
-        """One of a block."""
+        """One take of a block."""
         async with self._books.rows() as rows:
             take = await rows.get(Job, take_id)
         return take if take is not None and take.block_id == block.id else None

@@ -41,7 +41,7 @@ def warn_if_unconfined() -> None:
 
 
 def command(reader: Path, processor_seconds: int, *arguments: str) -> list[str]:
-    """What starts a child."""
+    """The command that starts a child."""
     return [sys.executable, "-I", str(_PROGRAM), str(reader), str(processor_seconds), *arguments]
 
 

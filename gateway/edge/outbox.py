@@ -13,5 +13,5 @@ class Outbox(sockets.outbox.Outbox):
     """`put` raises ApiError."""
 
     def too_much(self) -> ApiError:
-        """408."""
+        """The error 408 for a client that leaves too much unread."""
         return ApiError(408, SLOW_CLIENT, "the audio was not read fast enough")

@@ -50,7 +50,7 @@ class UnreadAnswers:
         return address
 
     def give_back(self, address: str, size: int) -> None:
-        """They wait no more."""
+        """So many bytes of an address do not wait any more."""
         self._waiting[address] -= size
         if not self._waiting[address]:
             del self._waiting[address]

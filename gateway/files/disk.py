@@ -38,7 +38,7 @@ class Disk:
 
     @property
     def reserved_bytes(self) -> int:
-        """What `check` leaves free."""
+        """How many bytes `check` leaves free."""
         return self._min_free_bytes
 
     @property

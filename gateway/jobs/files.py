@@ -82,12 +82,12 @@ class JobFiles:
 
     @property
     def request(self) -> dict[str, Any] | None:
-        """What was asked for."""
+        """The request that made the job."""
         return read_json(self.folder / _REQUEST)
 
     @property
     def chapters(self) -> list[Chapter]:
-        """Where they begin."""
+        """Where the chapters begin."""
         kept = read_json(self.folder / _CHAPTERS) or {}
         return [Chapter(**fields) for fields in kept.get("chapters", ())]
 

@@ -63,7 +63,7 @@ class JobStore(TendedRows[Job]):
             return dict((await rows.execute(select(Job.id, Job.size_bytes))).all())
 
     async def remove(self, job_id: str) -> None:
-        """Forget it."""
+        """Delete the row of a job."""
         await to_its_end(self._remove(job_id))
 
     async def _remove(self, job_id: str) -> None:

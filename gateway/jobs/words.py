@@ -35,11 +35,11 @@ class JobWords:
         return (part["text"] for part in self._parts())
 
     def timed(self) -> Iterator[dict[str, Any]]:
-        """Words or characters."""
+        """Words, or characters, with their times."""
         return (each for part in self._parts() for each in part[f"{self.granularity}s"])
 
     def cues(self) -> Iterator[Cue]:
-        """Each within a part."""
+        """Cues of subtitles, each within a part."""
         return (Cue(**cue) for part in self._parts() for cue in part["cues"])
 
     def _parts(self) -> Iterator[dict[str, Any]]:

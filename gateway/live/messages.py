@@ -42,14 +42,14 @@ class Start(SpeechOptions):
 
 
 class Append(_Message):
-    """More text."""
+    """Append text to what is spoken."""
 
     type: Literal["append"]
     text: Text
 
 
 class Flush(_Message):
-    """Speak what is incomplete."""
+    """Speak an incomplete sentence as it stands."""
 
     type: Literal["flush"]
 
@@ -63,13 +63,13 @@ class Cancel(_Message):
 
 
 class Pause(_Message):
-    """Rest, until `resume`."""
+    """Pause until `resume`."""
 
     type: Literal["pause"]
 
 
 class Resume(_Message):
-    """Go on."""
+    """Go on after a pause."""
 
     type: Literal["resume"]
 

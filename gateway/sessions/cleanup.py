@@ -24,7 +24,7 @@ _LONGEST_DAYS = 36_500
 
 @dataclass(frozen=True)
 class Limits:
-    """None: no limit."""
+    """Limits of what is kept; None: no limit."""
 
     age: timedelta | None = None
     """Since the session began."""

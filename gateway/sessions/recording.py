@@ -162,7 +162,7 @@ class Recording:
         self._put(partial(self._files.audio, line, pcm, sample_rate), len(pcm))
 
     def utterance_done(self, index: int, outcome: str) -> None:
-        """How the utterance ended."""
+        """Note how the utterance ended."""
         self._line("utterance_end", index=index, outcome=outcome)
 
     def finish(self, outcome: str) -> None:
@@ -176,7 +176,7 @@ class Recording:
 
     @property
     def audio_seconds(self) -> float:
-        """Recorded so far."""
+        """Seconds of audio recorded so far."""
         return sum(samples / (rate or 1) for samples, rate in zip(self._samples, self._rates, strict=True))
 
     def progress(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class ClipWitness(Witness, Listener):
         return self._listener.is_behind
 
     async def caught_up(self) -> None:
-        """When the client has."""
+        """Wait until the client has what it was sent."""
         await self._listener.caught_up()
 
     # ------------------------------------------------------------------------------------------- as a witness
@@ -122,7 +122,7 @@ class ClipWitness(Witness, Listener):
             self._recording.event("worker_failed", worker_id=worker_id, reason=reason)
 
     def ended(self, outcome: str) -> None:
-        """However it went."""
+        """The clip has ended, with this outcome."""
         if self._recording is not None:
             self._recording.utterance_done(self._index, outcome)
             self._recording.finish(outcome)

@@ -34,7 +34,7 @@ class SessionWords:
     granularity: Granularity = "word"
 
     def texts(self) -> Iterator[str]:
-        """At once."""
+        """All text in one piece."""
         yield self.text
 
     def timed(self) -> Iterator[dict[str, Any]]:
@@ -42,7 +42,7 @@ class SessionWords:
         return (timed_fields(word, self.text[word.start : word.end]) for word in self.words)
 
     def cues(self) -> Iterator[Cue]:
-        """Lines of subtitles."""
+        """Cues of subtitles."""
         return iter(cues(self.text, self.words))
 
 

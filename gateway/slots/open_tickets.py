@@ -9,7 +9,7 @@ from gateway.slots.line.tickets import Ticket
 
 
 class OpenTickets(dict[str, Ticket]):
-    """By id."""
+    """Tickets that wait or run, by id."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,12 +19,12 @@ class OpenTickets(dict[str, Ticket]):
         """Requests that a client with a limit has open at other gateways."""
 
     def open(self, ticket: Ticket) -> None:
-        """It is admitted."""
+        """A ticket is admitted."""
         self[ticket.id] = ticket
         self.streams[ticket.standing.tenant] += 1
 
     def close(self, ticket: Ticket) -> None:
-        """It has ended."""
+        """A ticket has ended."""
         del self[ticket.id]
         tenant = ticket.standing.tenant
         self.streams[tenant] -= 1

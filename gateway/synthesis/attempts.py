@@ -41,7 +41,7 @@ _BLAMELESS = "model"
 
 
 class Work(Protocol):
-    """What is tried."""
+    """What is tried on a worker."""
 
     @property
     def patches(self) -> int:

@@ -29,7 +29,7 @@ class Ended(Protocol):
 
     @property
     def finish_reason(self) -> str:
-        """Why it ended there."""
+        """Why the work ended, as its worker says."""
 
 
 Result = TypeVar("Result", bound=Ended)

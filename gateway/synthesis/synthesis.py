@@ -186,7 +186,7 @@ class Synthesis(Served[Outcome]):
 
     @property
     def patches(self) -> int:
-        """Committed so far."""
+        """Patches committed so far."""
         return self.clip.patches
 
     async def use(self, ticket: Ticket, lease: Lease) -> None:

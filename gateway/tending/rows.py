@@ -58,7 +58,7 @@ class TendedRows(Generic[Row]):
             rows.add(row)
 
     async def get(self, id: str) -> Row | None:
-        """One of them."""
+        """The row with this id."""
         async with self._database.transaction() as rows:
             return await rows.get(self._table, id)
 

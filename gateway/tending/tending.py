@@ -36,7 +36,7 @@ class Waiting(Protocol):
 
 
 class Locked(Protocol):
-    """Its folder."""
+    """A row's folder, which one process holds at a time."""
 
     def lock(self) -> bool:
         """Become the one process that works on it. False when another is, or there is nothing to lock."""

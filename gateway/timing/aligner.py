@@ -47,7 +47,7 @@ class AlignmentError(Exception):
 
 
 class Aligner(Protocol):
-    """Whoever can listen."""
+    """A model that listens to speech."""
 
     @property
     def busy(self) -> bool:

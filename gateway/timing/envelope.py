@@ -35,7 +35,7 @@ class Envelope:
         return self._samples / self._rate
 
     def add(self, pcm: bytes) -> None:
-        """More audio."""
+        """Add audio."""
         samples = np.frombuffer(pcm, "<i2")
         self._samples += len(samples)
         samples = np.concatenate([self._rest, samples])

@@ -28,7 +28,7 @@ class Told(Protocol):
         """Words or characters, as `timed_fields` tells them."""
 
     def cues(self) -> Iterator[Cue]:
-        """Lines of subtitles."""
+        """Cues of subtitles."""
 
 
 def srt(found: Iterable[Cue]) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _json(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """WebVTT has markup."""
+    """Text in which nothing is markup to WebVTT."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -42,12 +42,12 @@ class PartTimes:
 
     @property
     def source(self) -> Source:
-        """Where they come from."""
+        """Where the times come from."""
         return self.times.source
 
     @property
     def words(self) -> tuple[Timed, ...]:
-        """In order."""
+        """The words with their times, in order."""
         return self.times.words
 
     @property
@@ -58,7 +58,7 @@ class PartTimes:
         return [replace(each, start=each.start + self.start, end=each.end + self.start) for each in found]
 
     def written(self, timed: Timed) -> str:
-        """What is said then."""
+        """The text that is said in this time."""
         return self.text[timed.start - self.start : timed.end - self.start]
 
     def moved(self, characters: int, seconds: float) -> PartTimes:

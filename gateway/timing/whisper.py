@@ -59,7 +59,7 @@ class Whisper:
 
     @cached_property
     def languages(self) -> list[str]:
-        """ISO 639 codes."""
+        """ISO 639 codes of the languages that it knows."""
         return self._whisper.supported_languages
 
     def align(self, pcm: bytes, sample_rate: int, pieces: Sequence[str], language: str) -> Heard:

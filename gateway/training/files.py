@@ -141,13 +141,13 @@ class TrainingFiles:
         return self.learnt / _WEIGHTS
 
     def digest_of_weights(self) -> str:
-        """SHA-256, in hex."""
+        """SHA-256 of the weights, in hex."""
         with self.weights.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     @property
     def config(self) -> str:
-        """Its configuration file."""
+        """The adapter's configuration file."""
         return (self.learnt / _CONFIG).read_text(encoding="utf-8")
 
     def thin_out(self, steps: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def command_of(files: TrainingFiles, settings: GatewaySettings, steps: int) -> list[str]:
-    """What is run."""
+    """The command that is run."""
     options = {
         "--name": NAME,
         "--out": str(files.run),

@@ -21,7 +21,7 @@ class AbsentNames:
         return self._until.get(name, 0.0) > self._clock()
 
     def add(self, name: Hashable) -> None:
-        """There is none."""
+        """Note that there is none of this name."""
         if len(self._until) >= _MOST_NAMES:
             self._until.clear()
         self._until[name] = self._clock() + _SECONDS

@@ -150,7 +150,7 @@ class TrialForm(VoiceForm):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """As of a voice."""
+        """The columns of a voice."""
         return {"name": self.name, "parameters": {}} | {
             name: value for name, value in super().columns.items() if name != "sentence_language"
         }

@@ -129,7 +129,7 @@ class DirectedSpeaker(Speaker):
         self._voice = voice
 
     def fill_in(self, request: TtsRequest) -> TtsRequest:
-        """As the voice does."""
+        """Fill in what the request leaves out with the voice's parameters."""
         return self._voice.fill_in(request)
 
     def requirement(self, model: str | None, revision: str | None = None) -> Requirement:

@@ -13,7 +13,7 @@ MAX_PER_TENANT = 2
 
 
 class Uploads:
-    """Counts them."""
+    """Counts the uploads that are under way."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()

@@ -37,7 +37,7 @@ class MessageListener(Protocol):
         """A whole message has arrived."""
 
     def lost(self, error: ConnectionClosed) -> None:
-        """Nothing more will."""
+        """The connection is lost; nothing more comes."""
 
 
 class BoundedConnection(ClientConnection):

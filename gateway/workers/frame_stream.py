@@ -191,7 +191,7 @@ class FrameStream:
     # --------------------------------------------------------------------------------------- in the callback
 
     def received(self, message: str | bytes) -> None:
-        """From the connection."""
+        """The connection received a message."""
         self._silence.broken()
         if not self._answer.done():
             self._answer.set_result(message)
@@ -209,7 +209,7 @@ class FrameStream:
         self._waiting.append(message)
 
     def lost(self, error: ConnectionClosed) -> None:
-        """From the connection."""
+        """The connection was lost."""
         self._lost = error
         if not self._answer.done():
             self._answer.set_exception(error)

@@ -27,7 +27,7 @@ class Metronome:
         self._due_at: float | None = None
 
     async def run(self) -> None:
-        """Tick."""
+        """Tick until cancelled."""
         while True:
             self._due_at = self._clock() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)

@@ -43,7 +43,7 @@ class TokenStep:
         return np.concatenate([np.arange(start, start + count) for start, count in rows])
 
     def pack(self) -> np.ndarray:
-        """int64, flat."""
+        """The step as a flat int64 array, to be sent to other ranks."""
         batch = self.batch
         tables = [np.asarray(table, np.int64) for table in batch.block_tables]
         sizes = [len(batch.starts), len(self.ends), *map(len, tables)]
@@ -53,7 +53,7 @@ class TokenStep:
 
     @classmethod
     def unpack(cls, packed: np.ndarray) -> TokenStep:
-        """What `pack` packed."""
+        """The step that `pack` packed."""
         rows, ends = packed[:2].tolist()
         widths = packed[2 : 2 + rows]
         counts = packed[2 + 2 * rows : 2 + 3 * rows]

@@ -68,7 +68,7 @@ class TextTokenizer:
         return self._tokenizer.encode(text).ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Without special tokens."""
+        """The text of tokens, without special ones."""
         return self._tokenizer.decode(list(token_ids))
 
     def token(self, token_id: int) -> str:

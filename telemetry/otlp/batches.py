@@ -60,7 +60,7 @@ class Batch(Generic[Noted]):
         return {"queue_full": self._pushed_out, "not_taken": self._not_taken}
 
     def note(self, noted: Noted) -> None:
-        """Never waits."""
+        """Take note of something to be sent. Never waits."""
         if len(self._waiting) == self._most:
             self._pushed_out += 1
         self._waiting.append(noted)
@@ -68,7 +68,7 @@ class Batch(Generic[Noted]):
             self.woken.set()
 
     def send(self) -> None:
-        """All that waits."""
+        """Send all that waits."""
         while count := min(len(self._waiting), self._full):
             if not self._sent([self._waiting.popleft() for _ in range(count)]):
                 self._not_taken += count
@@ -98,12 +98,12 @@ class Sender:
         ]
 
     def start(self) -> None:
-        """Once."""
+        """Start the threads that send, once."""
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
-        """Send now."""
+        """Have the threads send now."""
         for batch in self._batches:
             batch.woken.set()
 

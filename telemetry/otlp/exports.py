@@ -163,6 +163,6 @@ class Exports:
             self.note_metrics()
 
     def note_metrics(self) -> None:
-        """As they are now."""
+        """Take note of the metrics as they are now."""
         if self._metrics is not None:
             self._metrics.note((time.time_ns(), list(self._collect())))

@@ -71,7 +71,7 @@ class LogSink:
         self._note = note
 
     def __call__(self, level: str, event: Mapping[str, Any]) -> None:
-        """Never waits."""
+        """Take note of a log event. Never waits."""
         fields = dict(event)
         if not _PLAIN.issuperset(map(type, fields.values())):
             fields = {name: _told(value) for name, value in fields.items() if value is not None}

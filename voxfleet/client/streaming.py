@@ -156,7 +156,7 @@ class _Pauses:
         self._lost_at = 0.0
 
     def reset(self) -> None:
-        """Audio came."""
+        """Audio came: breaks are counted anew."""
         self._losses = 0
 
     def next(self, lost: _ConnectionLost, was_reached: bool) -> float:

@@ -68,7 +68,7 @@ class Speaking:
 
     @property
     def audio_seconds(self) -> float:
-        """With pauses."""
+        """Seconds of audio, with pauses."""
         return sum(map(len, self.pieces)) / self.speaker.sample_rate
 
     def _pause(self, seconds: float) -> None:

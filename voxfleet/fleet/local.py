@@ -67,7 +67,7 @@ class LocalPlace:
         self._children[id].draining = True
 
     def stop(self, id: str) -> None:
-        """It ends within seconds."""
+        """Stop a worker; it ends within seconds."""
         child = self._children[id]
         if child.ending:
             return

@@ -39,7 +39,7 @@ class HeldPort:
             raise
 
     def release(self) -> None:
-        """Leave it to others."""
+        """Leave the port to others."""
         self._holding.close()
 
 

@@ -33,7 +33,7 @@ def url_of(host: str, port: int, secure: bool = False) -> str:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """One worker."""
+    """How one worker is started."""
 
     name: str
     port: int
@@ -53,7 +53,7 @@ class WorkerPlan:
 
     @property
     def url(self) -> str:
-        """Where it is found."""
+        """The URL at which the worker is found."""
         return url_of(self.host, self.port)
 
 

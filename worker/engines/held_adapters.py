@@ -94,7 +94,7 @@ class HeldAdapters:
         logger.info("adapter dropped", digest=digest)
 
     def close(self) -> None:
-        """Nothing more is loaded."""
+        """Close; nothing more is loaded."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 

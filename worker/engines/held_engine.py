@@ -85,7 +85,7 @@ class HeldEngine:
 
     @property
     def step(self) -> int:
-        """Steps so far."""
+        """How many steps the engine has made."""
         return 0 if self.serving is None else self.serving.loop.step_count
 
     @property

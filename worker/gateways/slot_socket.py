@@ -41,7 +41,7 @@ def gateway_of(websocket: WebSocket) -> str | None:
 
 
 class SlotSocket:
-    """One gateway's."""
+    """The socket over which one gateway and the worker speak about slots."""
 
     def __init__(self, websocket: WebSocket, turns: Turns) -> None:
         self._websocket = websocket

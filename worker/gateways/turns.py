@@ -40,7 +40,7 @@ class Hold(Protocol):
 
 
 class Party:
-    """One gateway."""
+    """One gateway that asks for slots."""
 
     def __init__(self) -> None:
         self.outlet: Outlet | None = None

@@ -42,7 +42,7 @@ class ModelKind(Protocol):
         """Outputs in a row, of which the first is number `index`; one unless the kind `gathers`."""
 
     def count(self, frame: Frame, counters: Counters) -> None:
-        """A frame goes out."""
+        """Count a frame that goes out."""
 
 
 def kind_of(engine: Any) -> ModelKind:

@@ -31,7 +31,7 @@ _PLAIN_FIELDS = (
 
 
 class SpeechKind:
-    """A `worker.kinds.ModelKind`."""
+    """The `worker.kinds.ModelKind` of speech."""
 
     start = StartRequest
     gathers = False
@@ -57,7 +57,7 @@ class SpeechKind:
         return {"sample_rate": self._info.sample_rate}
 
     def size(self, request: SpeechRequest) -> dict[str, int]:
-        """For the log."""
+        """The size of a request, for the log."""
         return {"characters": len(request.text)}
 
     def ending(self, request_id: str, index: int, reason: FinishReason) -> SpeechOutput:
@@ -69,7 +69,7 @@ class SpeechKind:
         return to_frame(outputs[0], start, step)
 
     def count(self, frame: Frame, counters: Counters) -> None:
-        """A frame goes out."""
+        """Count a frame that goes out."""
         if frame.kind is FrameKind.AUDIO:
             counters.patches += 1
             counters.audio_seconds += frame.samples / self._info.sample_rate

@@ -15,7 +15,7 @@ _SHORT_INPUT_CHARACTERS = 2000
 
 
 class TextKind:
-    """A `worker.kinds.ModelKind`."""
+    """The `worker.kinds.ModelKind` of text."""
 
     start = StartTextRequest
     gathers = True
@@ -68,11 +68,11 @@ class TextKind:
         return len(request.resume_ids)
 
     def accepted(self, request: TextRequest) -> dict[str, int]:
-        """How much goes in."""
+        """How many tokens the prompt has."""
         return {"prompt_tokens": len(request.prompt)}
 
     def size(self, request: TextRequest) -> dict[str, int]:
-        """For the log."""
+        """The size of a request, for the log."""
         return {"prompt_tokens": len(request.prompt)}
 
     def ending(self, request_id: str, index: int, reason: str) -> TextOutput:
@@ -108,5 +108,5 @@ class TextKind:
         return {"token": text, "data": tuple(data), "logprob": min(0.0, max(LEAST_LOGPROB, logprob))}
 
     def count(self, frame: Frame, counters: Counters) -> None:
-        """A frame goes out."""
+        """Count a frame that goes out."""
         counters.tokens += len(frame.tokens)

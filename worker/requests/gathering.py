@@ -42,7 +42,7 @@ class Gathering:
         return outputs
 
     def flush(self) -> None:
-        """What there is leaves."""
+        """Send what was gathered."""
         if outputs := self.take():
             self._sent_at = self._loop.time()
             self._send(outputs)

@@ -73,7 +73,7 @@ def tenant_of(request: Request, gateway: Gateway, *, needed: bool) -> str | None
 
 
 def folder_of(gateway: Gateway, row: Session) -> Path:
-    """Where its files are."""
+    """The folder with the files of a session."""
     return files.session_folder(gateway.recorder.folder, row.id)
 
 

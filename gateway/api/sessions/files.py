@@ -32,7 +32,7 @@ MAX_SESSIONS = 100
 
 
 class SessionIds(Body):
-    """Which sessions."""
+    """The body of requests about several sessions."""
 
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_SESSIONS)]
 

@@ -104,7 +104,7 @@ class LiveConnection:
         self._socket.put(json.dumps(message))
 
     def audio(self, pcm: bytes) -> None:
-        """Its next samples."""
+        """Send the next s16le samples."""
         self._outbox.put(pcm)
 
     def timed(self, index: int, epoch: int, part: PartTimes) -> None:

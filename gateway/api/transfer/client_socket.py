@@ -45,7 +45,7 @@ async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awa
 
 
 class ClientSocket:
-    """One accepted connection."""
+    """One accepted WebSocket of a client."""
 
     def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
         self.gateway = gateway
@@ -92,7 +92,7 @@ class ClientSocket:
         return result
 
     async def end(self, message: dict[str, Any], close_code: int = DONE, reason: str = "") -> None:
-        """A last message."""
+        """Send a last message, and close."""
         await send(self.connection, json.dumps(message))
         await self.connection.close(close_code, reason)
 

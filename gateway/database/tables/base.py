@@ -17,7 +17,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuses naive times."""
+        """Refuse times without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:

@@ -47,7 +47,7 @@ class Announcements:
         self._tell("released", reason=reason)
 
     def utterance(self, utterance: Utterance) -> None:
-        """It is being spoken."""
+        """An utterance is being spoken."""
         self._tell(
             "utterance",
             index=utterance.index,
@@ -58,7 +58,7 @@ class Announcements:
         )
 
     def utterance_done(self, ended: Utterance, finish_reason: str) -> None:
-        """It is complete."""
+        """An utterance is complete."""
         self._tell(
             "utterance_done",
             index=ended.index,
@@ -79,7 +79,7 @@ class Announcements:
         self._tell("paused", limit_seconds=limit_seconds)
 
     def resumed(self) -> None:
-        """It goes on."""
+        """The session goes on after a pause."""
         self._tell("resumed")
 
     def idle(self, seconds: float) -> None:

@@ -24,7 +24,7 @@ class FirstAudio:
         self.since = self._clock()
 
     def came(self) -> None:
-        """Audio goes out."""
+        """Audio goes out: the wait for it, if any, is over."""
         if self.since is not None:
             seconds, self.since = self._clock() - self.since, None
             self.heard(seconds)

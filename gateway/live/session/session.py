@@ -81,7 +81,7 @@ class LiveSession:
 
     @property
     def state(self) -> State:
-        """What it does now."""
+        """The state that clients and operators are told."""
         if self.ended:
             return State.ENDED
         if self._cutting:

@@ -38,7 +38,7 @@ class Outlet(Protocol):
     """Where the client hears from the session."""
 
     def tell(self, message: dict[str, Any]) -> None:
-        """A message."""
+        """Send a message."""
 
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. Raises ApiError when the client leaves too much unread."""

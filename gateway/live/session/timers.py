@@ -56,7 +56,7 @@ class IdleWatch:
         """When the last of text and speech came, or will have been played."""
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start to watch."""
         self._alarm.set(self._limit_seconds, self._look)
 
     def stop(self) -> None:

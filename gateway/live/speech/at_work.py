@@ -22,7 +22,7 @@ class AtWork:
         self._asking: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """An attempt begins."""
+        """A new attempt begins."""
         self.begun = True
 
     def opened(self, stream: FrameStream) -> None:

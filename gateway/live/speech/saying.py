@@ -57,7 +57,7 @@ class Saying:
         self.audio_seconds = 0.0
 
     def begin(self, utterance: Utterance, clip: Clip) -> None:
-        """It is the next."""
+        """Begin with the next utterance."""
         self.clip = clip
         if self._start.timestamps != "none":
             tell = partial(self._timed, utterance)
@@ -84,7 +84,7 @@ class Saying:
         return Spoken(clip, Takes(clip, lambda pcm: self._deliver(clip, pcm), most, repeated))
 
     def speaking(self, clip: Clip, worker_id: str) -> None:
-        """A worker speaks it."""
+        """A worker has begun to speak the clip."""
         self._witness.speaking(worker_id, clip)
         if clip is self.clip and self._times is not None:
             self._times.speaking()

@@ -70,7 +70,7 @@ class LiveSpeech:
 
     @property
     def audio_seconds(self) -> float:
-        """Spoken so far."""
+        """Seconds of audio spoken so far."""
         return self._work.saying.audio_seconds
 
     @property

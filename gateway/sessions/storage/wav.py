@@ -69,7 +69,7 @@ def file_header(path: Path) -> bytes:
 
 
 def wav_sample_rate(path: Path) -> int:
-    """In Hz."""
+    """The sample rate of a WAV file, in Hz."""
     return header_sample_rate(file_header(path))
 
 

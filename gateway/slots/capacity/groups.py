@@ -74,7 +74,7 @@ class Group:
 
 @dataclass
 class _Place:
-    """Where a worker stands."""
+    """The place of a worker in its group."""
 
     worker: Worker
     number: int

@@ -21,7 +21,7 @@ _FAILED_IN_A_ROW = 3
 
 
 class Trust:
-    """In one worker."""
+    """How far one worker is trusted."""
 
     def __init__(self) -> None:
         self.held = False

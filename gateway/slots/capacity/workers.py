@@ -10,7 +10,7 @@ from worker.protocol import AnyModel
 
 
 class Workers(dict[str, Worker]):
-    """By id."""
+    """The workers, by id."""
 
     def models(self, kind: Literal["speech", "text"]) -> dict[str, AnyModel]:
         """The models of a kind that workers serve, or served before they were restarted, by name."""

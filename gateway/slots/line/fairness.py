@@ -54,7 +54,7 @@ class Lane:
         heapq.heapify(self._heap)
 
     def remove(self, ticket: Ticket, share: Share) -> None:
-        """Take out, from anywhere."""
+        """Take a ticket out, wherever it stands."""
         del self.tickets[ticket.id], self.lines[share][ticket.id]
         if len(self._heap) > 2 * len(self.tickets) + _SPARE_LINES:
             self._heap = [entry for entry in self._heap if self.lines[entry[-1]]]
@@ -248,6 +248,6 @@ class _ByLength:
         return next(reversed(bucket)) if bucket else None
 
     def shares(self) -> Iterator[Share]:
-        """Every tenant that waits."""
+        """The shares of all tenants that wait."""
         for bucket in self._buckets.values():
             yield from bucket

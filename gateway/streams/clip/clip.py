@@ -202,12 +202,12 @@ class Clip:
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """Where the clip stands: its part, and what was committed."""
         return Place(self.part, self.patches, self.samples, self.speech_samples, self.heard_samples)
 
     @property
     def progress(self) -> Progress:
-        """What was committed."""
+        """The place, with what was committed of the present part."""
         return Progress(self.place, tuple(self.latents), self.silence)
 
     def restore(self, progress: Progress) -> None:

@@ -20,7 +20,7 @@ class Silence:
     """How many at the end are audible, in a row."""
 
     def after(self, silent: bool) -> Silence:
-        """With one more patch."""
+        """The counts with one more patch."""
         if silent:
             return Silence(self.patches + 1, self.lately + 1, 0)
         return Silence(self.patches, 0, self.since + 1)

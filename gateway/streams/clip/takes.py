@@ -162,7 +162,7 @@ class HeldTakes(Takes):
             self._before = self._clip.progress
 
     def patch(self, pcm: bytes) -> None:
-        """Kept."""
+        """Keep the audio of a patch."""
         self._came(pcm)
         self._pcm.append(pcm)
 

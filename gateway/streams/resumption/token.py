@@ -71,7 +71,7 @@ class _Seal:
         return _to_text(head + nonce + self._cipher.encrypt(nonce, plain, head + self._binding))
 
     def open(self, piece: str) -> tuple[int, bytes]:
-        """Number and content."""
+        """The number and content of a sealed piece."""
         raw = _from_text(piece)
         head, sealed = raw[: _NUMBER.size], raw[_NUMBER.size :]
         plain = self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], head + self._binding)

@@ -54,7 +54,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Recording:
-    """Mono audio."""
+    """Decoded mono audio."""
 
     samples: np.ndarray
     """int16 [n]."""
@@ -62,11 +62,11 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the audio."""
         return len(self.samples) / self.sample_rate
 
     def wav(self) -> bytes:
-        """As a file."""
+        """The audio as a WAV file."""
         file = io.BytesIO()
         with wave.open(file, "wb") as out:
             out.setnchannels(1)

@@ -103,7 +103,7 @@ class DecoderLearner:
         return loss.detach()
 
     def state_dict(self) -> dict[str, Any]:
-        """To go on from."""
+        """The state to go on from."""
         parameters = [parameter.detach() for parameter in self.parameters]
         return {"parameters": parameters, "average": self._average, "optimizer": self._optimizer.state_dict()}
 

@@ -25,12 +25,12 @@ class Pace:
         self._moments = deque([self._now()], RECENT_STEPS + 1)
 
     def step(self) -> None:
-        """One more was made."""
+        """One more step was made."""
         self._moments.append(self._now())
 
     @property
     def seconds_a_step(self) -> float:
-        """0 before the first."""
+        """Seconds that a step took lately; 0 before the first."""
         first, last = self._moments[0], self._moments[-1]
         return (last.at - first.at) / max(1, len(self._moments) - 1)
 

@@ -17,7 +17,7 @@ MOST_LOST = 2
 
 
 class Speaker(Protocol):
-    """A device."""
+    """A device that can speak a request."""
 
     def submit(self, request: PooledRequest) -> None:
         """Speak what is missing of it. Raises DeviceLostError."""

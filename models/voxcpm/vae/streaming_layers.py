@@ -28,7 +28,7 @@ class WindowState:
 
     @property
     def size(self) -> int:
-        """Values per stream."""
+        """How many values the state of a stream has."""
         return self.length * self.channels
 
     def bind(self, storage: Tensor) -> None:

@@ -36,7 +36,7 @@ class Part:
 
     @property
     def running(self) -> int:
-        """Serving, or soon."""
+        """Workers that serve, or load."""
         return self.now.serving + self.now.loading
 
     @property

@@ -191,7 +191,7 @@ class FleetFile(StrictSection):
         return self.objective.gateway_variables() | self.training.gateway_variables()
 
     def rules(self) -> Rules:
-        """For the autoscaler."""
+        """The rules for the autoscaler."""
         kinds = tuple(
             WorkerKind(
                 name,

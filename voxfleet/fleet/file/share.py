@@ -13,7 +13,7 @@ MOST_GPUS = 16
 
 @dataclass(frozen=True)
 class Share:
-    """What a worker gets."""
+    """What a worker gets of a machine."""
 
     gpus: int
     cpus: float

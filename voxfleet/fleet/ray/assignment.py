@@ -57,7 +57,7 @@ class Assignment(BaseModel):
     """Settings of workers, see `WorkerSpec`."""
 
     def specs(self) -> dict[str, WorkerSpec]:
-        """By kind."""
+        """The specification of each kind of workers."""
         return {kind: self._spec(kind) for kind in self.file.workers}
 
     def _spec(self, kind: str) -> WorkerSpec:

@@ -85,7 +85,7 @@ class RayPlace:
         seat.draining = True
 
     def stop(self, id: str) -> None:
-        """It ends within seconds."""
+        """Stop a worker; it ends within seconds."""
         self._seats[id].leave.set()
 
     def members(self) -> list[Member]:

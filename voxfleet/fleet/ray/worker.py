@@ -61,7 +61,7 @@ class SpeechWorker:
         return self._id
 
     def report(self) -> WorkerReport:
-        """Now."""
+        """How the worker is now."""
         return self._report
 
     def drain(self) -> None:

@@ -138,7 +138,7 @@ def _of_many(one: str, language: str) -> float:
 
 
 def _faults(text: str, encoding: str) -> float:
-    """What no text has."""
+    """The cost of what no text has, such as undefined bytes."""
     cost = _FAULT * len(_FAULTS.findall(text))
     if encoding in _FAULTS_OF:
         cost += _FAULT * len(_FAULTS_OF[encoding].findall(text))

@@ -34,7 +34,7 @@ def looks_like_markdown(content: str) -> bool:
 
 
 def read_markdown(content: str, text: Text) -> None:
-    """Its blocks into `text`."""
+    """Read Markdown into blocks of `text`."""
     if front := _FRONT_MATTER.match(content):
         fields = {name.lower()[:4]: value.strip().strip("\"'") for name, value in _FIELD.findall(front[1])}
         text.say(fields.get("titl"), fields.get("auth"), fields.get("lang"))

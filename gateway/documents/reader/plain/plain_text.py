@@ -45,7 +45,7 @@ def characters(content: bytes, encoding: str) -> str:
 
 
 def read_text(content: str, text: Text) -> None:
-    """Its paragraphs into `text`."""
+    """Read plain text into paragraphs of `text`."""
     pieces = _BLANK.split(content)
     lines = [line for line in content.split("\n") if line.strip()]
     if lines and (len(pieces) < 2 or median(map(len, lines)) > _LONG_LINE):
