@@ -138,8 +138,8 @@ class SpeechRequest:
     max_seconds: float | None = None
     resume_latents: np.ndarray | None = None
     """float32 [n, P, D]: patches generated earlier; generation goes on with patch n."""
-    adapter: str | None = None
-    """Name of an adapter that the engine has; None: the model as it is."""
+    adapter: str | Any | None = None
+    """Name of an adapter that the engine has, or what it gave for that; None: the model as it is."""
     resume_silence: tuple[int, int, int] | None = None
     """How many of those were silent, how many at the end were silent, and how many there were audible."""
 

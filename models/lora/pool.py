@@ -104,8 +104,12 @@ class AdapterPool:
         with self._lock:
             return name in self._adapters and self._adapters[name][0].enabled
 
-    def get(self, name: str) -> LoadedAdapter:
-        """Raises RequestError where there is none of that name, or it is switched off."""
+    def get(self, name: str | LoadedAdapter) -> LoadedAdapter:
+        """One that was got before is itself. Raises RequestError where there is none of that name, or it is
+        switched off.
+        """
+        if not isinstance(name, str):
+            return name
         with self._lock:
             info, loaded = self._found(name)
         if not info.enabled:

@@ -26,6 +26,7 @@ from engine.loop import EngineLoop
 from models import denoising
 from models.encodable import check_encodable
 from models.lora.pool import AdapterInfo
+from models.lora.rows import LoadedAdapter
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Progress
@@ -208,12 +209,14 @@ class VoxCPM:
     ) -> None:
         self.close()
 
-    def _adapter(self, lora: str | None) -> str | None:
+    def _adapter(self, lora: str | None) -> str | LoadedAdapter | None:
+        """What all parts of a text ask for."""
+        adapters = self._engine.adapters
         if lora is None:
-            return DEFAULT_ADAPTER if self._engine.adapters.usable(DEFAULT_ADAPTER) else None
+            lora = DEFAULT_ADAPTER if adapters.usable(DEFAULT_ADAPTER) else ""
         if not isinstance(lora, str):
             raise RequestError(f"lora must be the name of an adapter, got {lora!r}", param="adapter")
-        return lora or None
+        return adapters.get(lora) if lora else None
 
     def _encode(self, audio: Audio | None, role: AudioRole, denoise: bool) -> np.ndarray | None:
         if audio is None:

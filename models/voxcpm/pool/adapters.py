@@ -57,6 +57,10 @@ class PooledAdapters:
         """Whether there is one of that name, and it is enabled."""
         return name in self._listed and self._listed[name].enabled
 
+    def get(self, name: str) -> str:
+        """What a request asks for it with: its name, which the device looks up."""
+        return name
+
     def digest(self, name: str | None) -> str | None:
         """The digest of the adapter that a request for `name` speaks with now; None where there is none."""
         return self._listed[name].digest if name is not None and self.usable(name) else None

@@ -224,7 +224,7 @@ def check_numbers(request: SpeechRequest, patch_seconds: float) -> None:
         if value is None:
             continue
         kind, wanted = (Integral, "an integer") if isinstance(low, int) else (Real, "a number")
-        if not isinstance(value, kind) or sys.float_info.max < value < math.inf:
+        if not isinstance(value, kind) or (isinstance(value, int) and value > sys.float_info.max):
             raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
         if not low <= value <= high:
             allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"

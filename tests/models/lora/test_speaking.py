@@ -22,7 +22,9 @@ TEXT, CLIP = "hello world again", {"seed": 1, "min_seconds": 0.12, "max_seconds"
 
 @pytest.fixture(scope="module")
 def voice() -> Iterator[VoxCPM]:
-    with VoxCPM.from_pretrained(str(CHECKPOINT), silence_guard=False, max_adapters=2) as loaded:
+    with VoxCPM.from_pretrained(
+        str(CHECKPOINT), silence_guard=False, max_adapters=2, part_characters=20
+    ) as loaded:
         yield loaded
 
 
@@ -76,6 +78,19 @@ def test_a_request_keeps_the_adapter_it_began_with(voice: VoxCPM, written: Path)
     stream = voice.generate(TEXT, lora="anna", **CLIP)
     voice.unload_lora("anna")
     assert_close(np.concatenate(list(stream)), expected, 1e-4)
+
+
+def test_all_parts_of_a_text_keep_the_adapter_it_began_with(voice: VoxCPM, written: Path) -> None:
+    text, clip = "Hello world. Good day.", {"seed": 1, "max_seconds": 0.3}
+    voice.load_lora(written)
+    expected = voice.synthesize(text, **clip)
+    for change in (voice.unload_lora, lambda: voice.set_lora_enabled(False), voice.reset_lora):
+        voice.load_lora(written)
+        outputs = voice.generate(text, **clip).outputs()
+        first = next(outputs).audio
+        change()
+        rest = [output.audio for output in outputs]
+        assert_close(np.concatenate([first, *rest]), expected, 1e-4)
 
 
 def test_the_prefix_cache_tells_adapters_apart(make_engine: Engines, tmp_path: Path) -> None:
