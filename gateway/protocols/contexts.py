@@ -93,8 +93,8 @@ class Contexts(Generic[Kind]):
         outbox.drop_those(lambda said: getattr(said, "context_id", None) == id)
         return True
 
-    async def finish(self, seconds: float) -> None:
-        """Let all be said, for so long at most."""
+    async def finish(self, seconds: float | None) -> None:
+        """Let all be said, for so long at most where that is limited."""
         for context in self._open.values():
             if not context.dialogue.finishing:
                 context.dialogue.finish()

@@ -17,6 +17,8 @@ from gateway.protocols.deepgram import speak as deepgram_speak
 from gateway.protocols.deepgram import turns as deepgram_turns
 from gateway.protocols.elevenlabs import catalog as elevenlabs_catalog
 from gateway.protocols.elevenlabs import errors as elevenlabs_errors
+from gateway.protocols.elevenlabs import lines as elevenlabs_lines
+from gateway.protocols.elevenlabs import lines_socket as elevenlabs_lines_socket
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
 from gateway.protocols.openai import chat as openai_chat
@@ -30,6 +32,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(openai_speech.router, openai_models.router, openai_voices.router),
     *(openai_chat.router, openai_completions.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
+    *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
 )

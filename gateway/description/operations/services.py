@@ -9,7 +9,9 @@ from gateway.protocols.deepgram.request import SpeakQuery
 
 _TEXT = "Doors open at nine."
 _VOICE = {"voice_id": "default"}
-_MP3 = {**_VOICE, "output_format": "mp3_44100_128"}
+_FORMAT = {"output_format": "mp3_44100_128"}
+_MP3 = {**_VOICE, **_FORMAT}
+_LINES = {"inputs": [{"text": _TEXT, "voice_id": "default"}]}
 _ELEVENLABS_BODY = {"text": _TEXT, "voice_settings": {"speed": 1.0}}
 _CARTESIA = {VERSION_HEADER: "2025-04-16"}
 _CARTESIA_BODY = {
@@ -71,6 +73,50 @@ ELEVENLABS = Tag(
                 {"context_id": "a", "close_context": True},
                 {"close_socket": True},
             ),
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-dialogue",
+            "Speak what several voices say",
+            parameters=_FORMAT,
+            body=_LINES,
+            media=media.ELEVENLABS,
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-dialogue/stream",
+            "Speak what several voices say, as a stream",
+            parameters=_FORMAT,
+            body=_LINES,
+            media=media.ELEVENLABS,
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-dialogue/with-timestamps",
+            "Speak what several voices say, with times of characters",
+            parameters=_FORMAT,
+            body=_LINES,
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-dialogue/stream/with-timestamps",
+            "The same as a stream of JSON lines",
+            parameters=_FORMAT,
+            body=_LINES,
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/text-to-dialogue/stream-input",
+            "What a voice says in pieces over a socket",
+            parameters={"output_format": "pcm_24000"},
+            messages=(_LINES, {"close_socket": True}),
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/text-to-dialogue/multi-stream-input",
+            "Several contexts over one socket",
+            parameters={"output_format": "pcm_24000"},
+            messages=({**_LINES, "context_id": "a", "close_context": True}, {"close_socket": True}),
         ),
         Operation("GET", "/v1/voices", "List voices", access="public"),
         Operation(

@@ -8,7 +8,7 @@ from starlette.types import Scope
 
 from gateway.errors import ApiError, ErrorShape
 
-_PREFIXES = ("/v1/text-to-speech/", "/v1/voices", "/v2/voices", "/v1/user")
+_PREFIXES = ("/v1/text-to-speech/", "/v1/text-to-dialogue", "/v1/voices", "/v2/voices", "/v1/user")
 
 
 _FIELDS = {"adapter": "model_id", "model": "model_id"}

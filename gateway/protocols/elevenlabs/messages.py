@@ -1,8 +1,8 @@
-"""What clients say over `stream-input` and `multi-stream-input`, and what stands in their query."""
+"""What clients say over `stream-input` and `multi-stream-input`, and what stands in the query."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import QueryParams
@@ -38,12 +38,41 @@ class Message(Lenient):
         return self.key.removeprefix("Bearer ").strip() if self.key else None
 
 
-def read_message(text: str) -> Message:
-    """Raises ApiError."""
+Kind = TypeVar("Kind", bound=Message)
+
+
+def _read(kind: type[Kind], text: str) -> Kind:
     try:
-        return Message.model_validate(fields_of(text))
+        return kind.model_validate(fields_of(text))
     except ValidationError as error:
         raise from_validation(error.errors()) from error
+
+
+def read_message(text: str) -> Message:
+    """Raises ApiError."""
+    return _read(Message, text)
+
+
+class Line(Lenient):
+    """What one voice says."""
+
+    text: Text
+    voice_id: Text
+    new_turn: bool | None = None
+    """Whether what was said before is complete."""
+
+
+class LinesMessage(Message):
+    """The same of a dialogue."""
+
+    inputs: list[Line] | None = None
+    voices: list[Text] | None = None
+    keep_alive: bool | None = None
+
+
+def read_lines(text: str) -> LinesMessage:
+    """Raises ApiError."""
+    return _read(LinesMessage, text)
 
 
 class _Query(BaseModel):

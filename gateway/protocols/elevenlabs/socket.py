@@ -5,6 +5,7 @@ The connection's task reads; each context speaks in a task of its own, which end
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -18,7 +19,7 @@ from gateway.protocols.contexts import Contexts, Said
 from gateway.protocols.elevenlabs import errors
 from gateway.protocols.elevenlabs.context import Context, as_text
 from gateway.protocols.elevenlabs.messages import Message, Options, read_message
-from gateway.protocols.elevenlabs.request import known_voice
+from gateway.protocols.elevenlabs.request import VoiceSettings, known_voice
 from gateway.service import Gateway
 
 router = APIRouter()
@@ -26,26 +27,25 @@ logger = structlog.get_logger(__name__)
 
 _PATH = "/v1/text-to-speech/{voice_id}"
 _DEFAULT_CONTEXT = "default"
-_FAREWELL_SECONDS = 1.5
-"""For contexts to be said after `close_socket`; clients wait two seconds."""
 _CLOSED = {"code": "context_closed", "message": "no text comes after the end: this is not spoken"}
 
 
 async def stream_input(websocket: WebSocket) -> None:
     """One stretch of speech."""
-    await _serve(websocket, multi=False)
+    await serve(websocket, lambda socket: Connection(socket, multi=False))
 
 
 async def multi_stream_input(websocket: WebSocket) -> None:
     """Several, each with a `context_id`."""
-    await _serve(websocket, multi=True)
+    await serve(websocket, lambda socket: Connection(socket, multi=True))
 
 
 router.add_websocket_route(_PATH + "/stream-input", stream_input, "elevenlabs-stream-input")
 router.add_websocket_route(_PATH + "/multi-stream-input", multi_stream_input, "elevenlabs-multi-stream-input")
 
 
-async def _serve(websocket: WebSocket, *, multi: bool) -> None:
+async def serve(websocket: WebSocket, connection: Callable[[ClientSocket], Connection]) -> None:
+    """One client."""
     gateway: Gateway = websocket.app.state.gateway
     if given_key(websocket):
         try:
@@ -53,17 +53,23 @@ async def _serve(websocket: WebSocket, *, multi: bool) -> None:
         except ApiError as error:  # before the handshake is answered, so that clients see the status
             await websocket.send_denial_response(error_response(error, websocket.scope))
             return
-    await serve_socket(websocket, lambda socket: _Connection(socket, multi).run())
+    await serve_socket(websocket, lambda socket: connection(socket).run())
 
 
-class _Finished(Exception):
+class Finished(Exception):
     """The one context of a socket is over, or the client wants the socket closed."""
 
 
-class _Connection:
+class Connection:
     """One socket."""
 
-    def __init__(self, socket: ClientSocket, multi: bool) -> None:
+    read = staticmethod(read_message)
+    as_text = staticmethod(as_text)
+    context: type[Context] = Context
+    farewell_seconds: float | None = 1.5
+    """For contexts to be said after `close_socket`; clients wait two seconds."""
+
+    def __init__(self, socket: ClientSocket, *, multi: bool) -> None:
         self._socket = socket
         self._gateway = socket.gateway
         self._multi = multi
@@ -77,7 +83,7 @@ class _Connection:
         try:
             async with self._contexts, self._socket.interruption:
                 await self._read()
-        except _Finished:
+        except Finished:
             await self._end(None)
         except ApiError as error:
             await self._end(error)
@@ -90,7 +96,7 @@ class _Connection:
     async def _end(self, error: ApiError | None) -> None:
         await self._socket.outbox.flush()
         if error is not None:
-            await self._socket.connection.send_text(as_text(errors.message(error)))
+            await self._socket.connection.send_text(self.as_text(errors.message(error)))
             await self._socket.connection.close(error.close_code, error.code)
             return
         await self._socket.connection.close(DONE)
@@ -100,29 +106,36 @@ class _Connection:
     async def _read(self) -> None:
         self._gateway.check_open()
         self._options = Options(self._socket.connection.query_params)
-        self._voice = await known_voice(self._gateway, self._socket.connection.path_params["voice_id"])
-        message = read_message(await self._socket.first(self._socket.receive_text()))
+        await self._prepare()
+        message = self.read(await self._socket.first(self._socket.receive_text()))
         self._caller = self._gateway.callers.identify(self._socket.connection, message.api_key)
         while True:
-            self._obey(message)
+            await self._obey(message)
             if message.close_socket:
-                await self._contexts.finish(_FAREWELL_SECONDS)
-                raise _Finished
-            message = read_message(await self._socket.receive_text())
+                await self._contexts.finish(self.farewell_seconds)
+                raise Finished
+            message = self.read(await self._socket.receive_text())
 
-    def _obey(self, message: Message) -> None:
-        id = (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
+    async def _prepare(self) -> None:
+        self._voice = await known_voice(self._gateway, self._socket.connection.path_params["voice_id"])
+
+    def _id(self, message: Message) -> str:
+        """Of the context that it is about."""
+        return (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
+
+    async def _obey(self, message: Message) -> None:
+        id = self._id(message)
         context = self._contexts.get(id)
         if message.text == "" and not message.flush and not message.close_context:
             if context is not None:
                 self._rest(context)
             elif not self._multi:
-                raise _Finished  # nothing was said, and nothing is to be
+                raise Finished  # nothing was said, and nothing is to be
             return
         if context is None:
             if not message.text:
                 return
-            context = self._open(id, message)
+            context = self._open(id, self._voice, message.voice_settings)
         self._speak(context, message)
         if message.close_context:
             self._close(id, context)
@@ -152,10 +165,10 @@ class _Connection:
         elif self._contexts.cancel(id, self._socket.outbox):
             self._ended(id, None)
 
-    def _open(self, id: str, message: Message) -> Context:
+    def _open(self, id: str, voice: str, settings: VoiceSettings | None) -> Context:
         self._contexts.check_room()
-        start = self._options.start(self._gateway, self._voice, message.voice_settings)
-        context = Context(
+        start = self._options.start(self._gateway, voice, settings)
+        context = self.context(
             self._gateway, self._socket.request_id, id or None, start, self._options.output, self._send
         )
         self._contexts.open(id, context, self._caller)
@@ -165,11 +178,11 @@ class _Connection:
         if not self._multi:
             if failure is None:
                 self._send({"audio": None, "isFinal": True})
-            self._socket.interruption.end_with(failure or _Finished())
+            self._socket.interruption.end_with(failure or Finished())
         elif failure is not None:
             self._send(errors.message(failure, id))
         else:
             self._send({"isFinal": True, "contextId": id})
 
     def _send(self, message: dict[str, Any]) -> None:
-        self._socket.put(Said.of(message.get("contextId"), as_text(message)))
+        self._socket.put(Said.of(message.get("contextId"), self.as_text(message)))

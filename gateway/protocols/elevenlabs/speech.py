@@ -34,11 +34,11 @@ async def speak(
 ) -> Response:
     """The file, while it is generated."""
     order = await _order(voice_id, body, gateway, output_format)
-    return SpeechResponse(request, gateway, order, ELEVENLABS, _headers(request, body))
+    return SpeechResponse(request, gateway, order, ELEVENLABS, headers_of(request, body.ignored))
 
 
 @router.post(_CLIP + "/stream/with-timestamps", response_class=Response)
-async def speak_with_times(
+async def speakwith_times(
     voice_id: str,
     body: ElevenLabsClip,
     request: Request,
@@ -47,11 +47,12 @@ async def speak_with_times(
 ) -> Response:
     """A line of JSON for each piece of the file, with the times of the characters that are said in it."""
     order = await _order(voice_id, body, gateway, output_format, timed=True)
-    return SpeechResponse(request, gateway, order, ELEVENLABS, _headers(request, body), _TimedLines())
+    headers = headers_of(request, body.ignored)
+    return SpeechResponse(request, gateway, order, ELEVENLABS, headers, TimedLines())
 
 
 @router.post(_CLIP + "/with-timestamps", response_class=Response)
-async def speak_whole_with_times(
+async def speak_wholewith_times(
     voice_id: str,
     body: ElevenLabsClip,
     request: Request,
@@ -65,8 +66,8 @@ async def speak_whole_with_times(
         _, file, facts = await finished_clip(request, gateway, order, collector, ELEVENLABS)
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
-    headers = facts | _headers(request, body)
-    return JSONResponse(_with_times(file, collector.parts), headers=headers)
+    headers = facts | headers_of(request, body.ignored)
+    return JSONResponse(with_times(file, collector.parts), headers=headers)
 
 
 async def _order(
@@ -79,11 +80,12 @@ async def _order(
     return order
 
 
-def _headers(request: Request, body: ElevenLabsClip) -> dict[str, str]:
-    return {"request-id": request.state.request_id, **body.ignored}
+def headers_of(request: Request, ignored: dict[str, str]) -> dict[str, str]:
+    """Of every answer."""
+    return {"request-id": request.state.request_id, **ignored}
 
 
-def _with_times(data: bytes, parts: Sequence[PartTimes]) -> dict[str, Any]:
+def with_times(data: bytes, parts: Sequence[PartTimes]) -> dict[str, Any]:
     """`alignment_source` is not ElevenLabs', whose clients pass over it."""
     alignment = in_seconds(parts)
     audio = base64.b64encode(data).decode()
@@ -91,18 +93,18 @@ def _with_times(data: bytes, parts: Sequence[PartTimes]) -> dict[str, Any]:
     return {**said, "alignment_source": source_of(parts)} if parts else said
 
 
-class _TimedLines(Framing):
+class TimedLines(Framing):
     """One JSON object a line."""
 
     media_type = "application/x-ndjson"
 
     def timed(self, part: PartTimes) -> str:
         """A line without audio."""
-        return json_line(_with_times(b"", [part])).decode()
+        return json_line(with_times(b"", [part])).decode()
 
     def audio(self, data: bytes) -> bytes:
         """A line with the next bytes of the file."""
-        return json_line(_with_times(data, []))
+        return json_line(with_times(data, []))
 
     def broken(self, error: ApiError) -> bytes:
         """What went wrong, before the connection is cut."""

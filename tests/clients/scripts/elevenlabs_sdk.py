@@ -67,6 +67,20 @@ def case_stream_with_timestamps() -> None:
     _check(characters, starts, ends, seconds_of_pcm(audio))
 
 
+def case_dialogue() -> None:
+    lines = [{"text": TEXT[:24], "voice_id": "default"}, {"text": TEXT[24:], "voice_id": RACHEL}]
+    options = {"inputs": lines, "model_id": "eleven_v4", "output_format": "pcm_24000", "seed": 7}
+    dialogue = client.text_to_dialogue
+    streamed = b"".join(dialogue.stream(**options))
+    assert len(streamed) == len(b"".join(dialogue.convert(**options, settings={"stability": 0.5})))
+    answer = dialogue.convert_with_timestamps(**options)
+    assert [segment.voice_id for segment in answer.voice_segments] == ["default", RACHEL]
+    _check_times(answer.alignment, seconds_of_pcm(base64.b64decode(answer.audio_base_64)))
+    pieces = list(dialogue.stream_with_timestamps(**options))
+    assert sum(len(base64.b64decode(piece.audio_base_64)) for piece in pieces) == len(streamed)
+    assert [segment.dialogue_input_index for piece in pieces for segment in piece.voice_segments] == [0, 1]
+
+
 def _check_times(alignment: object, seconds: float) -> None:
     _check(
         alignment.characters,

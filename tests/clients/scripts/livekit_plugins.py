@@ -98,6 +98,29 @@ async def case_elevenlabs_text_without_words() -> None:
         await speaker.aclose()
 
 
+async def case_elevenlabs_dialogue() -> None:
+    """How the plugin asks newer models."""
+    async with aiohttp.ClientSession() as session:
+        for encoding in ("pcm_24000", "mp3_44100_128"):
+            speaker = _elevenlabs(session, model="eleven_v4", encoding=encoding)
+            async with speaker.stream() as stream:  # left in the middle
+                stream.push_text(TEXT * 5)
+                stream.flush()
+                async for _ in stream:
+                    break
+            for _ in range(2):  # on the same socket
+                seconds, words = await _stream(speaker)
+                assert seconds > 2 and "".join(words).split() == TEXT.split(), (seconds, words)
+                starts = [word.start_time for word in words]
+                assert starts == sorted(starts) and starts[0] < 0.5, starts
+                assert seconds - 2 < starts[-1] < seconds, (starts, seconds)
+            seconds, _ = await _stream(speaker, "...")
+            assert 0 < seconds < 1, seconds
+            seconds, _ = await _said(speaker.synthesize(TEXT))
+            assert seconds > 2, seconds
+            await speaker.aclose()
+
+
 async def case_elevenlabs_voices() -> None:
     async with aiohttp.ClientSession() as session:
         voices = await _elevenlabs(session).list_voices()

@@ -156,14 +156,15 @@ class Runner:
             max_size=None,
         ) as socket:
             sends = self._entry(operation)[SOCKET]["sends"]
-            closing = [message for message in sends if message.get("close_socket")]
+            contexts = any(message.get("close_context") for message in sends)
+            closing = [message for message in sends if contexts and message.get("close_socket")]
             for message in sends:
                 if message not in closing:
                     await socket.send(json.dumps(message))
             async for message in _messages(socket):
                 found = {"binary": "audio"} if isinstance(message, bytes) else shortened(json.loads(message))
                 kinds.setdefault(kind_of(found), found)
-                if closing and found.get("isFinal"):
+                if closing and (found.get("isFinal") or found.get("is_final")):
                     await socket.send(json.dumps(closing.pop()))
                 if operation.last is not None and kind_of(found) == operation.last:
                     break

@@ -99,6 +99,7 @@ async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | N
         "/v2/speak": {"text": "a"},
         "/v1/audio/speech": {"input": "a"},
         "/v1/text-to-speech/default": {"text": "a"},
+        "/v1/text-to-dialogue": {"inputs": [{"text": "a", "voice_id": "default"}]},
         "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}]},
         "/v1/completions": {"prompt": "a"},
     }

@@ -1,0 +1,117 @@
+"""`/v1/text-to-dialogue/stream-input` and `.../multi-stream-input`: how newer models of ElevenLabs are asked.
+
+What is said stands in `inputs`, each with its voice, of which a context has one here. Names of fields have no
+capitals, and times of characters count from where the audio is that a message brings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from fastapi import APIRouter, WebSocket
+
+from gateway.api.transfer.client_socket import ClientSocket
+from gateway.errors import ApiError
+from gateway.protocols.elevenlabs.context import Context
+from gateway.protocols.elevenlabs.messages import LinesMessage, Message, read_lines
+from gateway.protocols.elevenlabs.request import known_voice
+from gateway.protocols.elevenlabs.socket import Connection, serve
+from gateway.protocols.elevenlabs.timing import in_milliseconds
+from gateway.timing.part import PartTimes
+
+router = APIRouter()
+
+_PATH = "/v1/text-to-dialogue"
+
+
+async def lines_input(websocket: WebSocket) -> None:
+    """One stretch of speech."""
+    await serve(websocket, lambda socket: LinesConnection(socket, multi=False))
+
+
+async def multi_lines_input(websocket: WebSocket) -> None:
+    """Several, each with a `context_id`."""
+    await serve(websocket, lambda socket: LinesConnection(socket, multi=True))
+
+
+router.add_websocket_route(_PATH + "/stream-input", lines_input, "elevenlabs-lines-input")
+router.add_websocket_route(_PATH + "/multi-stream-input", multi_lines_input, "elevenlabs-multi-lines-input")
+
+
+class LinesContext(Context):
+    """Knows how much audio has come before its times of characters."""
+
+    _samples = 0
+
+    def audio(self, pcm: bytes) -> None:
+        """To be encoded, and sent."""
+        self._samples += len(pcm) // 2
+        super().audio(pcm)
+
+    def timed(self, part: PartTimes) -> None:
+        """Behind the audio, and so before the place of a message."""
+        alignment = in_milliseconds(part, 0.0)
+        here = round(1000 * self._samples / self._output.sample_rate)
+        alignment["charStartTimesMs"] = [start - here for start in alignment["charStartTimesMs"]]
+        self._outbox.put(json.dumps({"source": part.source, "alignment": alignment}))
+
+
+def as_text(message: dict[str, Any]) -> str:
+    """A message as it goes over the wire."""
+    said = {name: value for name, value in message.items() if value is not None and name != _UNUSED}
+    return json.dumps(_without_capitals(said), separators=(",", ":"))
+
+
+_UNUSED = "normalizedAlignment"
+
+
+def _without_capitals(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name): _without_capitals(value)
+        if isinstance(value, dict)
+        else value
+        for name, value in fields.items()
+    }
+
+
+class LinesConnection(Connection):
+    """One socket."""
+
+    read = staticmethod(read_lines)
+    as_text = staticmethod(as_text)
+    context = LinesContext
+    farewell_seconds = None
+
+    def __init__(self, socket: ClientSocket, *, multi: bool) -> None:
+        super().__init__(socket, multi=multi)
+        self._voices: dict[str, str] = {}
+        """Of contexts that are open."""
+
+    async def _prepare(self) -> None:
+        """Each message names its voice."""
+
+    async def _obey(self, message: LinesMessage) -> None:
+        id = self._id(message)
+        context = self._contexts.get(id)
+        for line in message.inputs or ():
+            voice = await known_voice(self._gateway, line.voice_id)
+            if context is None:
+                context = self._open(id, voice, message.voice_settings)
+                self._voices[id] = voice
+            elif voice != self._voices[id]:
+                error = "voice_id: over a socket a context has one voice here; use POST /v1/text-to-dialogue"
+                raise ApiError(422, "unsupported", error, param="voice_id")
+            elif line.new_turn:
+                self._speak(context, Message(flush=True))
+            self._speak(context, Message(text=line.text))
+        if context is None:
+            if message.close_context:
+                self._ended(id, None)
+            return
+        self._speak(context, Message(flush=message.flush))
+        if message.keep_alive:
+            context.dialogue.keep_alive()
+        if message.close_context:
+            self._close(id, context)

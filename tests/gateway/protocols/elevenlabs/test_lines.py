@@ -1,0 +1,183 @@
+"""`/v1/text-to-dialogue`, over HTTP and over sockets, as ElevenLabs' SDK and LiveKit's plugin ask for it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.forks import PATIENCE_SECONDS
+from tests.gateway.audio.samples import decoded_seconds
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
+
+PATH = "/v1/text-to-dialogue"
+THEIRS = "JBFqnCBsd6RMkjVDRZzb"
+LINES = [{"text": TEXT, "voice_id": "default"}, {"text": "Very well!", "voice_id": THEIRS}]
+PCM = pcm_of(TEXT, 5) + pcm_of("Very well!", 5)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with started_fleets() as start:
+        settings = {"data_dir": tmp_path_factory.mktemp("data"), "max_text_characters": 1000}
+        gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
+        yield gateway
+        assert not gateway.defects()
+
+
+async def ask(
+    fleet: GatewayProcess, way: str = "", lines: list[dict[str, Any]] = LINES, format: str = "pcm_24000"
+) -> httpx.Response:
+    body = {"inputs": lines, "model_id": "eleven_v4", "settings": {"stability": 0.5}, "seed": 5}
+    query = {"output_format": format, "enable_logging": "true"}
+    async with fleet.http(headers={"xi-api-key": "any"}) as http:
+        return await http.post(PATH + way, params=query, json=body)
+
+
+@pytest.mark.parametrize("way", ["", "/stream"])
+async def test_lines_are_one_clip_with_no_sample_between_them(fleet: GatewayProcess, way: str) -> None:
+    spoken = await ask(fleet, way)
+    assert spoken.content == PCM
+    assert spoken.headers["request-id"] and spoken.headers["X-Ignored-Fields"] == "settings"
+
+
+async def test_a_compressed_file_is_one_too(fleet: GatewayProcess) -> None:
+    spoken = await ask(fleet, format="mp3_44100_128")
+    assert spoken.headers["Content-Type"] == "audio/mpeg" and spoken.content.count(b"ID3") == 1
+    assert decoded_seconds(spoken.content, "mp3", 44100) == pytest.approx(len(PCM) / 48000, abs=0.2)
+
+
+async def test_times_run_through_and_tell_who_speaks(fleet: GatewayProcess) -> None:
+    whole = (await ask(fleet, "/with-timestamps")).json()
+    pieces = [json.loads(line) for line in (await ask(fleet, "/stream/with-timestamps")).text.splitlines()]
+    assert base64.b64decode(whole["audio_base64"]) == PCM
+    assert b"".join(base64.b64decode(piece["audio_base64"]) for piece in pieces) == PCM
+    alignment, first_seconds = whole["alignment"], len(pcm_of(TEXT, 5)) / 48000
+    assert "".join(alignment["characters"]) == TEXT + "Very well!"
+    starts = alignment["character_start_times_seconds"]
+    assert starts == sorted(starts) and starts[len(TEXT)] == pytest.approx(first_seconds, abs=0.001)
+    told = [(segment["dialogue_input_index"], segment["voice_id"]) for segment in whole["voice_segments"]]
+    assert told == [(0, "default"), (1, THEIRS)]
+    second = whole["voice_segments"][1]
+    assert (second["character_start_index"], second["character_end_index"]) == (len(TEXT), len(starts))
+    assert second["end_time_seconds"] == pytest.approx(len(PCM) / 48000, abs=0.001)
+    timed = [piece for piece in pieces if piece["voice_segments"]]
+    assert [piece["voice_segments"][0]["dialogue_input_index"] for piece in timed] == [0, 1]
+    told = [at for piece in timed for at in piece["alignment"]["character_start_times_seconds"]]
+    assert told == starts
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "code"),
+    [
+        ([], 422, "invalid_value"),
+        ([{"text": "Hello."}], 422, "missing_field"),
+        ([*LINES, {"text": "Hello.", "voice_id": "nobody"}], 404, "unknown_voice"),
+        ([{"text": "Well. " * 100, "voice_id": "default"}] * 2, 422, "text_too_long"),
+    ],
+)
+async def test_what_is_wrong_with_any_line_is_told_before_the_first(
+    fleet: GatewayProcess, lines: list[dict[str, Any]], status: int, code: str
+) -> None:
+    refused = await ask(fleet, lines=lines)
+    detail = refused.json()["detail"]
+    assert (refused.status_code, detail["code"] if status == 404 else detail[0]["type"]) == (status, code)
+
+
+class Client:
+    """Remembers what it was told."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.said: list[dict[str, Any]] = []
+
+    async def say(self, **message: Any) -> None:
+        await self.socket.send(json.dumps(message))
+
+    async def hear(self) -> dict[str, Any]:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            self.said.append(json.loads(await self.socket.recv()))
+        return self.said[-1]
+
+    async def hear_final(self) -> dict[str, Any]:
+        while not (said := await self.hear()).get("is_final"):
+            pass
+        return said
+
+    async def hear_rest(self) -> int:
+        try:
+            while True:
+                await self.hear()
+        except ConnectionClosed:
+            return self.socket.close_code
+
+    def audio(self, context: str | None = None) -> bytes:
+        of_context = [said for said in self.said if said.get("context_id") == context]
+        return b"".join(base64.b64decode(said["audio"]) for said in of_context if "audio" in said)
+
+
+@asynccontextmanager
+async def opened(fleet: GatewayProcess, way: str) -> AsyncIterator[Client]:
+    query = "model_id=eleven_v4&output_format=pcm_24000&enable_logging=true&apply_text_normalization=auto"
+    url = f"ws://127.0.0.1:{fleet.port}{PATH}/{way}?{query}&sync_alignment=true&seed=5"
+    async with connect(url, additional_headers={"xi-api-key": "any"}, proxy=None) as socket:
+        yield Client(socket)
+
+
+async def test_contexts_as_livekit_s_plugin_has_them(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        for id in ("a", "b"):
+            await client.say(context_id=id, voices=[THEIRS], voice_settings={"stability": 0.5})
+            for word in TEXT.split():
+                await client.say(context_id=id, inputs=[{"text": f"{word} ", "voice_id": THEIRS}])
+            await client.say(context_id=id, keep_alive=True)
+            await client.say(context_id=id, close_context=True)
+            assert await client.hear_final() == {"is_final": True, "context_id": id}
+            assert len(client.audio(id)) == len(pcm_of(f"{TEXT} ", 5))
+        await client.say(context_id="c", voices=[THEIRS])
+        await client.say(context_id="c", close_context=True)
+        assert await client.hear_final() == {"is_final": True, "context_id": "c"}
+
+
+async def test_times_count_from_the_place_of_their_message(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(context_id="a", inputs=[{"text": LONG_TEXT, "voice_id": "default"}], flush=True)
+        await client.say(context_id="a", close_context=True)
+        await client.hear_final()
+    heard, starts, ends, characters = 0, [], [], ""
+    for said in client.said:
+        if alignment := said.get("alignment"):
+            assert said.keys() == {"alignment", "alignment_source", "context_id"}
+            characters += "".join(alignment["chars"])
+            starts += [round(heard / 48) + start for start in alignment["char_start_times_ms"]]
+            ends.append(starts[-1] + alignment["char_durations_ms"][-1])
+        heard += len(base64.b64decode(said.get("audio", "")))
+    assert characters == LONG_TEXT and len(ends) > 1
+    assert starts == sorted(starts) and starts[0] == 0 and ends[-1] == pytest.approx(heard / 48, abs=2)
+
+
+async def test_one_stretch_of_speech_ends_when_the_socket_is_to_be_closed(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "stream-input") as client:
+        await client.say(voices=["default"], xi_api_key="any")
+        await client.say(inputs=[{"text": LONG_TEXT, "voice_id": "default"}])
+        await client.say(keep_alive=True)
+        await client.say(inputs=[{"text": "And again", "voice_id": "default", "new_turn": True}])
+        await client.say(close_socket=True)
+        assert await client.hear_rest() == 1000
+    assert client.said[-1] == {"is_final": True}
+    assert len(client.audio()) > len(pcm_of(LONG_TEXT, 5))
+
+
+async def test_a_second_voice_in_a_context_is_refused(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(context_id="a", inputs=[*LINES, {"text": "Hm.", "voice_id": "ruth"}])
+        assert await client.hear_rest() == 1008
+    assert client.said[-1]["error"] == "unsupported" and client.said[-1]["param"] == "voice_id"
