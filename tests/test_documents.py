@@ -23,9 +23,9 @@ from worker.settings import WorkerSettings
 ROOT = Path(__file__).parent.parent
 API = (ROOT / "docs" / "api.md").read_text()
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "tests/security/README.md"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 PACKAGES = ["engine", "gateway", "models", "sockets", "telemetry", "voxfleet", "worker"]
-DOCUMENTS += sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))
+DOCUMENTS += ["tests/security/README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(
     r"`((?:engine|models|worker|gateway|voxfleet|frontend|tests|benchmarks|configs|scripts|deploy)/[\w/.-]*)`"
