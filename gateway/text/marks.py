@@ -82,6 +82,9 @@ def _folded(match: re.Match[str]) -> str:
 MARKS: tuple[Rule, ...] = (
     rule(rf"[{_WIDE}]+(?:(?<=[０-９])[．：／－](?=[０-９])[{_WIDE}]+)*", _folded),
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
+    rule(r"(?<=\d)\s?∶\s?(?=\d)", ":"),
+    rule("[㎀-㎟㎩-㏟]", _folded),
+    rule(r"(?<=\d)㎥", "m³"),
     rule(
         rf"(?<![{_FORMULA}])[{_FORMULA}]{{1,40}}[{_SUBSCRIPT}][{_FORMULA}{_SUBSCRIPT}{RAISED}⁺⁻]{{0,80}}",
         lambda match: re.sub(rf"([{_SUBSCRIPT}])(?=\d)", r"\1 ", match[0]).translate(_LOWERED),

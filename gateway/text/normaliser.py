@@ -32,6 +32,9 @@ _OTHER_SCRIPT = re.compile(
 """A Greek letter or two are mathematics."""
 _IDEOGRAM_AND_FIGURE = re.compile("[\u3400-\u9fff]\\d|\\d[\u3400-\u9fff]")
 """What a Chinese reader says, among names of products, too."""
+_CHINESE_PAUSE = re.compile("[，、；：（]")
+_ENGLISH_WORDS = 3
+"""So many are hardly names."""
 _FEW_WORDS = 5
 LANGUAGES = ("en", "zh")
 """What can be normalised."""
@@ -107,6 +110,7 @@ def _is_chinese(sentence: str, language: str | None) -> bool:
     ideograms = sum(map(is_ideogram, sentence))
     words = len(_LATIN_WORD.findall(sentence))
     if not ideograms:
-        return not words and language is not None and language.startswith("zh")
+        told = not words or (words < _ENGLISH_WORDS and _CHINESE_PAUSE.search(sentence) is not None)
+        return told and language is not None and language.startswith("zh")
     least = 0.5 if words <= _FEW_WORDS and _IDEOGRAM_AND_FIGURE.search(sentence) else 1.5
-    return words < 3 or ideograms >= words * least
+    return words < _ENGLISH_WORDS or ideograms >= words * least

@@ -76,7 +76,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[A-Z])2(?=[口门])", "二"),
     rule(r"(?<!\d)2(?=分之|单元\d)", "二"),
     rule(r"(?<=[QH]\d)-(?=[QH]\d)", "到"),
-    rule(r"(?<![\d:])\d{1,3}(?::\d){2,4}(?![\d:])", _proportion),
+    rule(r"(?<![\d:.])\d{1,3}(?:\.\d{1,3})?(?::\d(?:\.\d)?){2,4}(?![\d:.])", _proportion),
     rule(
         rf"(?<=\d)(?P<unit>[{_HAN}]{{1,2}}|[kcm]?m|[km]?g|mL|ml|L)(?P<say>\s?/\s?)(?=\d[\d.]{{0,12}}(?P=unit)(?![A-Za-z]))",
         "、",
@@ -89,7 +89,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\d.,])(?P<say>({_WHOLE})\.00)(?={_MONEY})", lambda match: number(match[2])),
     rule(rf"(?<=[元块次片粒滴])/(?=\d{{1,4}}[{_HAN}])", "每"),
     rule(
-        rf"(?<=[\d元万亿块分人个株吨])/(?P<unit>{'|'.join(PER_UNIT)})(?![A-Za-z0-9²³])",
+        rf"(?<=[\d元万亿块分人个株吨次])/(?P<unit>{'|'.join(PER_UNIT)})(?![A-Za-z0-9²³])",
         lambda match: f"每{PER_UNIT[match['unit']]}",
     ),
     rule(rf"(?<!千克)(?:(?<=[\d元块次个克升万亿片粒滴])|(?<=\d[gL]))/(?={_PER})", "每"),
@@ -117,7 +117,6 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[{_HAN}])(?P<say>\s?[=≈×÷]\s?)(?=[-\d¥￥$€£{_HAN}])",
         lambda match: _RELATIONS[match["say"].strip()],
     ),
-    rule(r"(?<=[\d℃])(?P<say>\s?[~～]\s?)(?=[-−]\d)", "到"),
     rule(r"(?:(?<=周[一二三四五六日])|(?<=星期[一二三四五六日天]))\s?[-–—~～]+\s?(?=周|星期)", "到"),
     rule(r"(?<=\d)[kK](?=\+?(?:评论|点赞|赞|粉|人|元|用户|条|播放))", "千"),
     rule(r"(?<=[\d(+*/= -][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),

@@ -32,6 +32,33 @@ def _phone(match: re.Match[str]) -> str:
     return phone(match["say"])
 
 
+def _plate(match: re.Match[str]) -> str:
+    return "".join(phone(sign) if sign.isdecimal() else sign for sign in match["say"].strip("·• "))
+
+
+def _lived(match: re.Match[str]) -> str | None:
+    """From when to when somebody lived, in the first centuries."""
+    first, last = int(match["first"]), int(match["last"])
+    if not 9 < last - first < 110 or first % 10 == last % 10 == 0:
+        return None
+    return f"{digits(match['first'])}到{digits(match['last'])}"
+
+
+def _versus(match: re.Match[str]) -> str:
+    """ "5v5"."""
+    return f"{cardinal(int(match[1]))}V{cardinal(int(match[2]))}"
+
+
+def _standard(match: re.Match[str]) -> str:
+    """ "GB 5009.3-2016"."""
+    return f"{'点'.join(map(digits, match[2].split('.')))}杠{digits(match[3])}"
+
+
+def _listed(match: re.Match[str]) -> str:
+    """ "20/3/15", of a game."""
+    return "、".join(cardinal(int(each)) for each in match[0].split("/"))
+
+
 def _pressure(match: re.Match[str]) -> str:
     """Of blood."""
     return f"{cardinal(int(match[1]))}斜杠{cardinal(int(match[2]))}毫米汞柱"
@@ -81,6 +108,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·•]?\d{{5}})(?!\d)", _phone),
     rule(rf"(?<=[{_PROVINCES}][A-Z])[·•]?[A-Z]{{1,2}}(?P<say>\d{{3,5}})(?!\d)", _phone),
+    rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·• ]?(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{5,6}})(?![A-Za-z0-9])", _plate),
     rule(r"(?<!\d)(?P<say>\d{5,6})(?=客服|热线|官方|专线)", _phone),
     rule(r"(?<![\d/])(\d{2,3})/(\d{2,3})\s?mmHg", _pressure),
     rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", _digits),
@@ -117,7 +145,7 @@ RULES: tuple[Rule, ...] = (
         _day,
     ),
     rule(r"(?<=截[止至])(\d{1,2})/(\d{1,2})(?![\d/])", _day),
-    rule(r"(?<![\d.·])(\d{1,2})·(\d{1,2})(?![\d.·])", _named_day),
+    rule(r"(?<![\dA-Za-z.·])(\d{1,2})·(\d{1,2})(?![\dA-Za-z.·])", _named_day),
     rule(
         r"比分[为是：:]?\s?(?P<say>\d{1,3}[-:：]\d{1,3}(?:[、，,]\s?\d{1,3}[-:：]\d{1,3}){1,6})(?![\d-])",
         _scores,
@@ -134,6 +162,32 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[（(])(?P<say>(?:1\d{3}|20\d\d)\s?[-–—~～]\s?(?:1\d{3}|20\d\d))(?=[）)])", _years),
     rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", _digits),
     rule(r"(?<=[（(])(?P<say>\d{3,4}\s?[-–—~～]\s?\d{3,4})(?=年)", _years),
+    rule(r"(?<=[（(])(?P<first>[1-9]\d{2})\s?[-–—~～]\s?(?P<last>[1-9]\d{2})(?=[）)])", _lived),
+    rule(r"(?<=[（(—–~～至]前)(?P<say>[1-9]\d{1,2}(?<!00))(?=年)", _digits),
+    rule(
+        r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[甲乙丙丁戊己庚辛壬癸][子丑寅卯辰巳午未申酉戌亥]|[鼠牛虎兔龙蛇马羊猴鸡狗猪]年)",
+        _digits,
+    ),
+    rule(
+        r"(?<![A-Za-z0-9])(?:MU|CA|CZ|HU|ZH|MF|SC|HO|FM|KN|JD|EU|CX|HX|CI)(?P<say>\d{3,4})(?![\dA-Za-z.])",
+        _phone,
+    ),
+    rule(r"(?<=[（(])(?P<say>\d{6}(?<!000))(?=[）)])", _digits),
+    rule(r"(?<!\d)(?P<say>\d{6})(?=\.S[HZ]\b)", _digits),
+    rule(r"(?<![\d-])(?<!\d )(?P<say>0\d{2,3}[- ]\d{4} \d{4})(?![\d-]| \d)", _phone),
+    rule(
+        r"(?<![A-Za-z0-9])(?:GB|ISO|IEC|DB|HJ|JB|QB|YY)(?:/(?:T|Z|IEC))?\s?(?P<say>(\d{2,6}(?:\.\d{1,3})?)\s?[-—:]\s?((?:19|20)\d\d))(?!\d)",
+        _standard,
+    ),
+    rule(r"(?<=\d)#(?=[楼栋线车机店])", "号"),
+    rule(r"(?<![A-Za-z0-9])u1s1(?![A-Za-z0-9])", "有一说一"),
+    rule(r"(?<![A-Za-z\d.])(\d{1,2})[vV](\d{1,2})(?![A-Za-z\d.])", _versus),
+    rule(r"(?<![\d/.-])\d{1,2}/\d{1,2}/\d{1,2}(?![\d/.-])", _listed),
+    rule(r"(?:[qQ]群|群号|会议号|会议ID)[：:]?\s?(?P<say>\d{3,12}(?: \d{3,4}){0,3})(?![\d-])", _digits),
+    rule(r"(?<!\d)(?P<say>618)(?=活动|期间|年中|当天|[、和与及]双1)", _digits),
+    rule(r"(?<=双11[、和与及])(?P<say>618)(?!\d)", _digits),
+    rule(r"(?<!\d)(?P<say>520|1314|5201314)(?=快乐|表白|情人|当天|礼物)", _digits),
+    rule(r"(?<!\d)(?P<say>[5-9]5)(?=后(?:[，。的们、群一青女男]|$))", _digits),
     rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", _digits),
     rule(r"(?<!\d)(?P<say>3\.15)(?=晚会|消费)", _digits),
     rule(r"(?<!\d)(\d{1,3})°\s?(\d{1,2})[′'’](?:\s?(\d{1,2})[″\"”])?", _arc),

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from gateway.text.addresses import address_rules
-from gateway.text.chinese import counting, days, names
+from gateway.text.chinese import counting, days, names, notation, two
 from gateway.text.chinese.counting import NUMBER, say_number
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
@@ -160,6 +160,8 @@ RULES: tuple[Rule, ...] = (
         _date,
     ),
     *names.RULES,
+    *notation.RULES,
+    *two.RULES,
     *counting.RULES,
     rule(r"(?<=\d)T(?=\d\d:)", ""),
     rule(r"(?<!\d)9[/·]11(?!\d)", "九一一"),
@@ -249,6 +251,7 @@ RULES: tuple[Rule, ...] = (
         _roman,
     ),
     rule(r"(?:War|Chapter|Part)\s(?P<say>[IVX]+)\b", _roman),
+    rule(r"(?<![A-Za-z0-9])(?P<say>I|[IVX]{2,5})(?=[型期级类](?!号)|世纪)", _roman),
     rule(r"±\s?(?=\d)", "正负"),
     rule(r"√\s?(?=\d)", "根号"),
     rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♭", lambda match: f"降{match['note']}"),

@@ -1,0 +1,64 @@
+"""Chinese: signs of mathematics and music, and the grammar's number of the ambulance where it is none."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.rules import Rule, rule
+
+_BEFORE = {"∵": "因为", "∴": "所以", "∠": "角", "△": "三角形", "∀": "对任意", "∃": "存在"}
+_BETWEEN = {
+    "∈": "属于", "∉": "不属于", "⊂": "包含于", "⊆": "包含于", "∪": "并", "∩": "交", "⊥": "垂直于",
+    "∥": "平行于", "≌": "全等于", "∽": "相似于", "∝": "正比于", "⇌": "可逆生成",
+}  # fmt: skip
+_SHORT_NUMBERS = "1(?:10|19|20|22)"
+"""Which the grammars read as of a telephone, whatever is measured."""
+_MEASURED = "=于度压速重高宽厚温率量价费值分数约近达过超"
+
+
+def _cardinal(match: re.Match[str]) -> str:
+    return number(match["say"])
+
+
+def _factorial(match: re.Match[str]) -> str:
+    return f"{number(match['n'])}的阶乘{'等于' if match['equals'] else ''}"
+
+
+def _metre(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match['note']))}分之{cardinal(int(match['beats']))}"
+
+
+def _time(match: re.Match[str]) -> str:
+    """ "5h35m", which is no length."""
+    hours, minutes = int(match["h"]), int(match["m"])
+    seconds = f"{cardinal(int(match['s']))}秒" if match["s"] else ""
+    return f"{'两' if hours == 2 else cardinal(hours)}小时{cardinal(minutes)}分{seconds}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"[{''.join(_BEFORE)}]\s?(?=[-\w(∠△√])", lambda match: _BEFORE[match[0].strip()]),
+    rule(
+        rf"(?<=[\w)])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w(∠△])",
+        lambda match: _BETWEEN[match["say"].strip()],
+    ),
+    rule(r"(?<![\d.])(?P<n>\d{1,3})!(?P<equals>\s?=\s?(?=\d))?(?=[\d+×/÷])", _factorial),
+    rule(r"(?<=[…!])\+(?=\d)|(?<=\d)\+(?=…)", "加"),
+    rule(r"♩\s?=\s?(?P<n>\d{2,3})", lambda match: f"四分音符等于{number(match['n'])}"),
+    rule(
+        rf"(?<=[{_MEASURED}])\s?(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/]|\s[A-Za-z]|急救|救护|电话|报警|指挥|调度)",
+        _cardinal,
+    ),
+    rule(rf"(?<![\d.-])(?P<say>{_SHORT_NUMBERS})(?=\s?[-–—~～到至]\s?\d)", _cardinal),
+    rule(r"(?<![\d/])(?P<beats>\d{1,2})/(?P<note>[248]|16)(?=拍)", _metre),
+    rule(r"#(?=[A-Ga-g][大小]调)", "升"),
+    rule(r"(?<![A-Za-z])b(?=[A-G][大小]调)", "降"),
+    rule(
+        r"(?<![A-Za-z\d.])(?P<h>\d{1,3})h\s?(?P<m>[0-5]?\d)m(?:\s?(?P<s>[0-5]?\d)s)?(?![A-Za-z])",
+        _time,
+    ),
+    rule(r"[⑴-⒇]", lambda match: cardinal(ord(match[0]) - ord("⑴") + 1)),
+    rule(r"[㈠-㈩]", lambda match: cardinal(ord(match[0]) - ord("㈠") + 1)),
+    rule(r"(?<=\d)\s?pct(?![A-Za-z])", "个百分点"),
+    rule(r"(?<=[\d℃%])(?P<say>\s?[~～]\s?)(?=[-−+]\d)", "到"),
+)
