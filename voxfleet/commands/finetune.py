@@ -66,7 +66,9 @@ def finetune(
     batch_positions: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path(),
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
-    threads: Annotated[int | None, typer.Option(help="CPU threads. \\[default: all]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads. \\[default: as many as others leave]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same recordings, same result.")] = 0,
     niceness: Annotated[int, typer.Option(min=0, max=19, help="How far to yield the CPUs to others.")] = 0,
 ) -> None:
