@@ -29,7 +29,7 @@ def check_secret(secret: str) -> str:
 
 
 class Guesses:
-    """What was tried, by address."""
+    """Counts the wrong secrets of each address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

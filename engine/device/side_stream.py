@@ -72,11 +72,11 @@ class SideStream:
         read.record(self._stream)
 
     def moment(self) -> Moment:
-        """What was launched here up to now."""
+        """The moment after all that was launched here up to now."""
         return Moment(self._stream)
 
     def outside(self) -> Moment:
-        """What was launched on the current stream up to now."""
+        """The moment after all that was launched on the current stream up to now."""
         return Moment(None if self._stream is None else torch.cuda.current_stream(self._stream.device))
 
     def borrow(self, tensor: Tensor) -> None:

@@ -52,15 +52,15 @@ class Follower:
         return told
 
     def answer(self, value: Any) -> None:
-        """What was told is done."""
+        """Answer rank 0: what it asked for is done."""
         self._channel.send_json(Number.ANSWER, value)
 
     def send(self, number: int, first: Array, second: Array) -> None:
-        """What a model says beside that, by a number of its own; from any thread."""
+        """Send a message of the model's own, by its number; from any thread."""
         self._channel.send(number, first, second)
 
     def fail(self, reason: str) -> None:
-        """This rank ends, and why."""
+        """Tell rank 0 that this rank ends, and why."""
         self._channel.send_json(Number.FAILED, reason)
 
     def messages(self) -> Iterator[Message]:

@@ -65,7 +65,7 @@ class Watch:
         self._heard[rank] = now
 
     def begin_step(self) -> None:
-        """Nobody had to move before."""
+        """A step begins; no rank had to make progress before."""
         self._moved = [self._clock()] * len(self._moved)
 
     def look(self, steps: int | None) -> str | None:

@@ -62,7 +62,7 @@ class Answer:
             self.model = model
 
     def start(self, lease: Lease) -> StartTextRequest:
-        """What is missing."""
+        """The request for what is missing of the answer."""
         order = self.order
         return StartTextRequest(
             request_id=f"{lease.ticket.id}-{lease.epoch}",

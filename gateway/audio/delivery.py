@@ -125,4 +125,4 @@ class Delivery:
 
 
 def _forget(pcm: bytes) -> None:
-    """What a dropped clip gives to."""
+    """Takes the audio of a dropped clip."""

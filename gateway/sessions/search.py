@@ -23,7 +23,7 @@ def folded(text: str) -> str:
 
 
 def folded_title(title: str, comment: str, voice: str) -> str:
-    """What is searched beside the words."""
+    """What is searched beside the words: title, comment and voice."""
     return folded(f"{title} {comment} {voice}")
 
 

@@ -35,7 +35,7 @@ class Account:
     status: int | None = None
     """The HTTP status of its error; None for none."""
     span: Span = NO_SPAN
-    """What is told of it; ended here."""
+    """The span of the request, which is ended here."""
 
 
 def settle_speech(

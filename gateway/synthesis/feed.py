@@ -86,7 +86,7 @@ class Feed:
             await self._times.order.all_told()
 
     def drop(self) -> None:
-        """Nobody wants what has not left."""
+        """Drop audio and times that have not left yet."""
         if self._times is not None:
             self._times.order.drop()
         self._times = None  # which refers to this

@@ -22,7 +22,6 @@ from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
 
-"""What may be over soon."""
 _LOOK_SECONDS = 2.0
 _SWEEP_SECONDS = 60.0
 _RETRY_SECONDS = 5.0

@@ -20,7 +20,7 @@ Steps = Generator[None, None, Result]
 
 
 def finished(steps: Steps[Result]) -> Result:
-    """What they come to."""
+    """The result of the steps, all taken at once."""
     while True:
         try:
             next(steps)

@@ -60,7 +60,7 @@ class Aligner(Protocol):
         """
 
     async def close(self) -> None:
-        """Nobody is listened to any more."""
+        """Close; nothing is aligned any more."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ _MOST_NAMES = 1000
 
 
 class AbsentNames:
-    """What was looked for in vain lately."""
+    """Names that were looked for in vain lately."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -12,7 +12,7 @@ _MAX_BYTES = 32 << 20
 
 
 class ClipKey(NamedTuple):
-    """What a clip is of."""
+    """What tells clips apart."""
 
     revision: str
     """The revision of the model."""

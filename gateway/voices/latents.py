@@ -89,7 +89,7 @@ class LatentCache:
         return self._locks.setdefault((key, client), asyncio.Lock())
 
     def _find(self, key: Key) -> Latents | None:
-        """What is held in memory."""
+        """The latents that are held in memory, if any."""
         if key in self._held:
             self._held.move_to_end(key)
         return self._held.get(key)

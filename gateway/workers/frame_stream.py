@@ -99,7 +99,7 @@ class FrameStream:
         self._connection = connection
         self._request = request
         self._expected = (request.request_id, request.attempt)
-        """What every frame repeats."""
+        """The request id and attempt that every frame repeats."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[str | bytes] = self._loop.create_future()

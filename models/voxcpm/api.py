@@ -210,7 +210,7 @@ class VoxCPM:
         self.close()
 
     def _adapter(self, lora: str | None) -> str | LoadedAdapter | None:
-        """What all parts of a text ask for."""
+        """The adapter with which all parts of a text are spoken."""
         adapters = self._engine.adapters
         if lora is None:
             lora = DEFAULT_ADAPTER if adapters.usable(DEFAULT_ADAPTER) else ""

@@ -17,7 +17,7 @@ class UpgradingProtocol(HttpToolsProtocol):
     """HTTP/1.1 that knows of no other protocol than WebSocket."""
 
     _deaf = False
-    """What comes is thrown away."""
+    """Whether all that is received is thrown away."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)

@@ -70,7 +70,7 @@ def chat_request(messages: Messages, options: Mapping[str, Any]) -> dict[str, An
 
 
 def whole_answer(response: httpx.Response) -> ChatAnswer:
-    """What a successful response says."""
+    """The answer in a successful response."""
     content = response.json()
     choice = content["choices"][0]
     return _answer(choice["message"]["content"], choice["finish_reason"], content, response)

@@ -28,7 +28,7 @@ class Delta:
     rows: LowRankRows
 
     def told(self) -> dict[str, Any]:
-        """What a kernel that adds it is told."""
+        """The arguments of a kernel that adds it."""
         repeat = self.rows.repeat(len(self.values))
         entries = self.rows.num_entries
         return {"delta": self.values, "turns": self.rows.turns, "num_entries": entries, "REPEAT": repeat}

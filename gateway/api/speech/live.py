@@ -113,7 +113,7 @@ class LiveConnection:
         self.tell({"type": "timestamps", "epoch": epoch, "index": index, **fields})
 
     def drop_audio(self) -> int:
-        """What has not left yet will not."""
+        """Drop audio that has not left yet; its samples."""
         return self._outbox.drop_audio() // 2
 
     async def _read_commands(self) -> None:

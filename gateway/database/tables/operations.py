@@ -34,7 +34,7 @@ class Event(Base):
     saying: Mapped[str | None] = mapped_column(String(32))
     """What the message says, by name; None where its words are somebody else's."""
     facts: Mapped[dict[str, Any] | None]
-    """What the saying tells it of."""
+    """Values of the saying, by name."""
 
 
 class OpenRequests(Base):

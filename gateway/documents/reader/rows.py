@@ -11,7 +11,7 @@ from text import Text
 
 @dataclass(frozen=True)
 class Tags:
-    """What a format calls them."""
+    """The tags of rows, cells and paragraphs in a format."""
 
     row: str
     cell: str

@@ -111,7 +111,7 @@ def local_name(element: etree._Element) -> str:
 
 
 def types_of(element: etree._Element) -> set[str]:
-    """What EPUB and ARIA call it."""
+    """The types that EPUB and ARIA give the element."""
     return {each for name in _TYPES for each in (element.get(name) or "").split()}
 
 

@@ -72,7 +72,7 @@ class Saying:
             self._delivery = Delivery(output, self._hand_out, model.sample_rate, self._gateway.marker)
 
     def piece(self, clip: Clip) -> Spoken:
-        """What a worker is asked for next."""
+        """The piece of the clip that a worker is asked for next."""
 
         def repeated(part: int, flaw: str, outcome: str) -> None:
             self._repeated(part, flaw, outcome)
@@ -109,7 +109,7 @@ class Saying:
         self.clip = self._before = self._times = None
 
     def drop(self) -> None:
-        """What has not left goes nowhere."""
+        """Drop audio and times that have not left yet."""
         self._order.drop()
         if self._delivery is not None:
             self._delivery.drop()

@@ -22,7 +22,7 @@ class LiveWitness:
         self._characters = 0
         """Characters of the utterance."""
         self._first_sample = 0
-        """Where they begin to be said."""
+        """The sample at which they begin to be said."""
         self._in_words = False
         self._respelt: dict[str, str] = {}
 

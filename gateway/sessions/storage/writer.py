@@ -16,7 +16,7 @@ logger = structlog.get_logger(__name__)
 
 _CLOSE_SECONDS = 10.0
 _JOB_BYTES = 512
-"""What a job without audio counts."""
+"""The bytes for which a job without audio counts."""
 
 
 class Writer:
@@ -37,7 +37,7 @@ class Writer:
 
     @property
     def pending_bytes(self) -> int:
-        """What waits to be written."""
+        """Bytes that wait to be written."""
         return self._bytes_put - self._bytes_done
 
     def put(self, job: Callable[[], None], size_bytes: int = 0, *, always: bool = False) -> bool:

@@ -62,7 +62,7 @@ class Worker:
     figures: WorkerFigures = field(default_factory=WorkerFigures)
     absence: Absence = field(default_factory=Absence)
     sharing: Sharing = field(default_factory=Sharing)
-    """What other gateways do with it."""
+    """Its slots that other gateways use."""
     trust: Trust = field(default_factory=Trust)
     failures: int = 0
     """Failed probes in a row."""

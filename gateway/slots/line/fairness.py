@@ -215,7 +215,7 @@ class FairLine:
                 self._remember(share)
 
     def _forget_all(self) -> None:
-        """Nobody waits, so nobody is ahead."""
+        """Forget all tenants: nobody waits, so nobody is ahead."""
         self._shares.clear()
         self._idle.clear()
         self._turn = 0.0

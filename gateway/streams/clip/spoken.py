@@ -43,7 +43,7 @@ class Spoken:
         await self._clip.text.prepare()
 
     def start(self, lease: Lease) -> StartRequest:
-        """What is missing of the part."""
+        """The request for what is missing of the part."""
         clip = self._clip
         wire_id = f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}"
         start = start_request(clip, f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)

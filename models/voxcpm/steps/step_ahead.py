@@ -156,7 +156,7 @@ class StepAhead:
 
 
 def part_of(row: ScheduledSequence) -> Part:
-    """What a row of a batch asks for."""
+    """The part of a sequence that a row of a batch computes."""
     sequence, state = row.sequence, row.sequence.payload
     keys = sequence.token_ids[row.start : row.start + row.count]
     return Part(keys, row.start, sequence.block_table, row.samples, state, state.index)

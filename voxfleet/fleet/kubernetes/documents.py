@@ -20,12 +20,12 @@ def dump(path: Path, document: dict[str, Any]) -> str:
 
 
 def patch(api_version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """What changes of one object."""
+    """A patch of one object."""
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def pod_patch(name: str, grace_seconds: int, container: dict[str, Any]) -> dict[str, Any]:
-    """What changes of a deployment's pods."""
+    """A patch of a deployment's pods."""
     pod = {"terminationGracePeriodSeconds": grace_seconds, "containers": [container]}
     return patch("apps/v1", "Deployment", name, {"template": {"spec": pod}})
 
