@@ -4,7 +4,7 @@
  * Events: "send" (detail: {text, rewords}: whether it is in the place of the last question), "stop", "edited", and "recall" (the
  * last question is wanted in the box), and "due" (the box is to go once somebody answers, or no more).
  */
-import { h, icon } from "../shared/page/dom.js";
+import { h, heedOnce, icon } from "../shared/page/dom.js";
 
 const FACES = {
   idle: ["up", "chat.send"],
@@ -30,6 +30,7 @@ export class Composer extends EventTarget {
     area.value = text;
     area.addEventListener("input", () => this.#edited());
     area.addEventListener("keydown", (event) => this.#key(event));
+    heedOnce(button);
     leave.addEventListener("click", () => this.leave());
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -1,7 +1,7 @@
 /**
  * The buttons of a session. Which of them can be pressed follows from the state; their words do too.
  */
-import { h, icon, setIcon } from "../shared/page/dom.js";
+import { h, heedOnce, icon, setIcon } from "../shared/page/dom.js";
 import { setMessage } from "./words.js";
 
 const CLOSED = ["ready", "ended", "failed"];
@@ -34,6 +34,7 @@ export class Controls {
       pause: button("pause", "button button-stage", "pause", pause, "Space"),
       flush: button("flush", "button button-stage", "flush", flush, "Ctrl ↵"),
     };
+    heedOnce(this.#buttons.start.element);
     setMessage(this.#buttons.interrupt.words, "live.interrupt");
     setMessage(this.#buttons.flush.words, "live.flush");
     place.append(...Object.values(this.#buttons).map(({ element }) => element));

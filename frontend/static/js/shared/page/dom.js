@@ -48,6 +48,16 @@ export function setText(element, text) {
   if (element.textContent !== value) element.textContent = value;
 }
 
+/** A button that begins and ends something: a double click does what its first click does. */
+export function heedOnce(button) {
+  const heed = (event) => {
+    if (event.detail < 2) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  button.addEventListener("click", heed, { capture: true });
+}
+
 /** The element with this id. @throws {Error} when the page lacks it */
 export function byId(id) {
   const element = document.getElementById(id);

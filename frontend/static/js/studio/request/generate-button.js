@@ -1,7 +1,7 @@
 /**
  * The one big button: generate, stop, or leave the queue.
  */
-import { h, icon } from "../../shared/page/dom.js";
+import { h, heedOnce, icon } from "../../shared/page/dom.js";
 
 const FACES = {
   idle: ["spark", "generate.idle"],
@@ -16,6 +16,7 @@ export class GenerateButton {
   /** @param {HTMLButtonElement} button @param {() => void} onPress */
   constructor(button, onPress) {
     this.#button = button;
+    heedOnce(button);
     button.addEventListener("click", onPress);
     this.show("idle");
   }
