@@ -208,6 +208,7 @@ class Studio {
   #generate() {
     const { problem } = this.#composer;
     if (problem) {
+      this.#stage.hideProblem(); // of another text
       this.#composer.complain(problem);
       return;
     }

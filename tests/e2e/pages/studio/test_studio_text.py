@@ -74,6 +74,15 @@ def test_what_is_wrong_is_said_in_sight_of_the_writer_and_goes_with_the_next_let
     expect_state(page, "done")
 
 
+def test_what_was_wrong_with_another_text_is_said_no_more(page: Page, fleet: Server) -> None:
+    open_studio(page, fleet, "...")
+    page.click("#generate")
+    expect(page.locator("#error")).to_contain_text("no words")
+    page.fill("#text", "")
+    page.click("#generate")
+    expect(page.locator("[role=alert]:visible")).to_have_text(["Write something first."])
+
+
 @pytest.mark.parametrize(("text", "direction"), [("مرحبا بالعالم.", "rtl"), ("Hello, world.", "ltr")])
 def test_a_text_is_shown_in_the_direction_of_its_own_script(
     page: Page, fleet: Server, text: str, direction: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,13 @@ def many(page: Page, fleet: Server) -> list[dict[str, Any]]:
 
     page.route("**/api/voices", answer)
     return voices
+
+
+def test_a_language_is_read_out_apart_from_the_name(
+    page: Page, fleet: Server, many: list[dict[str, Any]]
+) -> None:
+    page.goto(fleet.url)
+    expect(page.locator("[data-voice=v_0] input")).to_have_accessible_name(re.compile(" 0 en The"))
 
 
 class TestManyVoices:
