@@ -127,8 +127,10 @@ print(json.dumps([said.stdout.decode(), used.ru_maxrss >> 10, used.ru_utime + us
 async def test_an_hour_of_silence_is_refused_without_growing_memory(
     kind: str, seconds: int, tmp_path: Path
 ) -> None:
-    """S7: a small file that becomes a large one."""
-    """Most formats say how long they are, and are not decoded; a recorder's webm is, up to the limit."""
+    """S7: a small file that becomes a large one.
+
+    Most formats say how long they are, and are not decoded; a recorder's webm is, up to the limit.
+    """
     bomb = tmp_path / "bomb"
     bomb.write_bytes(silence(kind, seconds))
     assert kind != "flac" or bomb.stat().st_size < 350_000
