@@ -8,6 +8,7 @@ llm_engine.py      sequences in, one output per sequence and step out
 model_runner.py    what a model must offer so that the engine can drive it
 model_engine.py    what the engines of all model families have in common
 loop.py            the thread that owns an engine
+forks.py           what a fork of a process finds of the engines in it
 output_stream.py   the outputs of one request on their way to its reader
 sequence.py        one request: its tokens, its blocks, how far it is computed
 config.py          the limits of one engine

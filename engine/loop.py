@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from engine import forks
 from engine.errors import EngineError, RequestError
 from engine.output_stream import (
     Command,
@@ -92,6 +93,7 @@ class EngineLoop:
         self._lost: Exception | None = None
         self._step_began: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        forks.watch(self)
 
     @property
     def alive(self) -> bool:
@@ -129,6 +131,14 @@ class EngineLoop:
         else:
             self._thread.join(limit_seconds)
         return not self._thread.is_alive()
+
+    def forked(self) -> None:
+        """See `engine.forks`."""
+        self._changed = threading.Condition()
+        self.error = EngineError(forks.FORKED)
+        for stream in self._streams.values():
+            stream.forked(self.error)
+        self._streams = {}
 
     def submit(self, request: Any) -> OutputStream:
         """Hands a request over and returns its stream at once; safe from any thread.

@@ -150,6 +150,11 @@ class OutputStream:
             self._ended, self._error = True, error
             return self._take_reader()
 
+    def forked(self, error: Exception) -> None:
+        """`end` in a fork of this process, see `engine.forks`."""
+        self._changed = threading.Condition()
+        self._ended, self._error, self._reader = True, error, None
+
     def _take_reader(self) -> list[Reader]:
         self._changed.notify_all()
         reader, self._reader = self._reader, None

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from engine.errors import DeviceLostError, EngineError, RequestError
+from engine.forks import FORKED
 from engine.loop import CLOSED
 from engine.output_stream import Reader, wake_or_cancel
 from engine.parallel.channel import MOST_BYTES, ChannelClosedError, Message, Number
@@ -130,6 +131,13 @@ class DeviceProcess:
         self._channel.hang_up()
         for thread in self._threads:
             thread.join()
+        self._channel.close()
+
+    def forked(self) -> None:
+        """See `engine.forks`: neither the process nor its channel is touched."""
+        for request in self._requests.values():
+            request.stream.forked(EngineError(FORKED))
+        self._requests = {}
         self._channel.close()
 
     def _answered(self, request: PooledRequest, call: Future[Record]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import forks
 from engine.errors import DeviceLostError, EngineError
 from engine.loop import CLOSED
 from engine.output_stream import OutputStream, wake_or_cancel
@@ -31,7 +32,8 @@ class DevicePool:
         self.adapters = PooledAdapters(self._serving)
         self._devices = devices
         self._choosing = threading.Lock()
-        self._closed = False
+        self._closed = ""
+        forks.watch(self)
         for device in devices:
             device.begin(info, self.adapters, self._move)
 
@@ -65,11 +67,18 @@ class DevicePool:
 
     def close(self) -> None:
         """End all processes; open streams raise EngineError. Twice is a no-op."""
-        self._closed = True
+        self._closed = self._closed or CLOSED
         for device in self._devices:
             device.end()
         for device in self._devices:
             device.close()
+
+    def forked(self) -> None:
+        """See `engine.forks`: the processes belong to another one."""
+        self._closed, self._choosing = forks.FORKED, threading.Lock()
+        for device in self._devices:
+            device.process.forked()
+        self._devices = []
 
     def _give(self, request: PooledRequest) -> None:
         """Raises EngineError where no device serves."""
@@ -99,7 +108,7 @@ class DevicePool:
 
     def _serving(self) -> list[DeviceProcess]:
         if self._closed:
-            raise EngineError(CLOSED)
+            raise EngineError(self._closed)
         if serving := [device.process for device in self._devices if device.serves]:
             return serving
         raise DeviceLostError("; ".join(device.problem for device in self._devices))

@@ -1,0 +1,38 @@
+"""What a fork of a process finds of the engines in it: none that serves.
+
+A fork has the thread that forked alone, so that nobody there would ever answer, and locks that other threads
+held stay locked. Before it goes on, all that is `watched` is told to give up:
+
+    watch(loop)          # in a fork `loop.forked()` is called
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+from weakref import WeakSet
+
+FORKED = "this process is a fork of the one that has the engine; load the model here, or start it by spawn"
+
+
+class Forkable(Protocol):
+    """Has threads, which a fork has not."""
+
+    def forked(self) -> None:
+        """Let nobody wait in this process, a fork, and leave alone what is shared with the other one."""
+
+
+_watched: WeakSet[Forkable] = WeakSet()
+
+
+def watch(owner: Forkable) -> None:
+    """Tell it in every fork of this process, as long as it lives."""
+    _watched.add(owner)
+
+
+def _tell() -> None:
+    for owner in list(_watched):
+        owner.forked()
+
+
+os.register_at_fork(after_in_child=_tell)
