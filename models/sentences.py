@@ -29,13 +29,23 @@ _PAUSE_IN_WORDS = re.compile(r"[,;:)\]](?![\d/])")
 """Where there are no spaces: within an address, or between values."""
 _GOES_ON = re.compile(
     r"(?<!\w)(?:(?:Rm|[Vv]ol|[Cc]h|[Aa]pt|Ste|Fl|Ft|[Aa]pprox|[Tt]sp|[Tt]bsp|Ave|Tel|[Ee]st|[Mm]ax|[Mm]in|[Ii]nc?l"
-    r"|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Pt|[Ee]q|Rte)\.|\d+ ?(?:hrs?|mins?|ft)\.)\s+$"
+    r"|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Pt|[Ee]q|Rte|Civ|Crim|Evid|[Dd]ep|[Aa]rr)\."
+    r"|\d+ ?(?:hrs?|mins?|ft|lg|sm|deg)\.)\s+$"
 )
 """Abbreviations that sentencex does not know."""
+_IN_CHINESE = re.compile(r"(?<![A-Za-z])(?:No|Nos|Dr|Mr|Mrs|Ms|Prof|St|vs|Vol|Op|Fig)\.\s+$")
+_INITIAL = re.compile(r"(?<![A-Za-z])[A-Z]\.$")
+_NEXT_INITIAL = re.compile(r"[A-Z]\.")
+_MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\.\s+$")
+_MOVE = re.compile(r"[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x?[a-h]?[1-8]|O-O")
+"""Of chess, "2. Nf3"."""
 _HALF_DAY = re.compile(r"[ap]\.m\.\s+$", re.I)
-_ZONE = re.compile(r"(?:[ECMP][SD]?T|GMT|UTC|BST|CES?T|IST|JST|AE[SD]T)\b|[A-Z]{1,4}\Z")
+_ZONE = re.compile(
+    r"(?:[ECMP][SD]?T|GMT|UTC|BST|CES?T|IST|JST|AE[SD]T|Eastern|Pacific|Central"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b|[A-Z]{1,4}\Z|[MTWFS][a-z]{1,7}\Z"
+)
 """What belongs to "9 p.m.", though it has a capital; at the end of a text that is still growing, perhaps."""
-_OF_LIST = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])[.)]\s+")
+_OF_LIST = re.compile(r"\s*(?:\d{1,3}|[A-Za-z]|[IVX]{2,5})[.)]\s+")
 """The number of an item belongs to it."""
 _LOOK_BACK = 16
 """Characters in which such an abbreviation stands."""
@@ -128,7 +138,7 @@ def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tu
     start = end = 0
     for length in _lengths(text, language):
         begun, end = end, end + length
-        goes_on = language == "en" and _goes_on(text, begun, end)
+        goes_on = _goes_on(text, begun, end, language)
         goes_on = goes_on or (begun == start and _OF_LIST.fullmatch(text, begun, end))
         if not (goes_on or _divides(kept, end)):
             yield start, end
@@ -137,10 +147,17 @@ def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tu
         yield start, end
 
 
-def _goes_on(text: str, start: int, end: int) -> bool:
+def _goes_on(text: str, start: int, end: int, language: str) -> bool:
     """Whether the sentence that seems to end there ends with an abbreviation."""
     start = max(start, end - _LOOK_BACK)
+    if language == "zh":
+        initial = _INITIAL.search(text, start, end) and _NEXT_INITIAL.match(text, end)
+        return bool(initial or _IN_CHINESE.search(text, start, end))
+    if language != "en":
+        return False
     if _GOES_ON.search(text, start, end):
+        return True
+    if _MOVE_NUMBER.search(text, start, end) and _MOVE.match(text, end):
         return True
     return bool(_HALF_DAY.search(text, start, end) and _ZONE.match(text, end))
 

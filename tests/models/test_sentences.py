@@ -51,6 +51,14 @@ def test_abbreviations_and_decimals_end_no_sentence() -> None:
         ("It is 9 p.m. ET now. Then rest.", 20, ["It is 9 p.m. ET now.", "Then rest."]),
         ("It is 9 p.m. Even so. Then rest.", 21, ["It is 9 p.m. Even so.", "Then rest."]),
         ("1. One thing.\n2. Two things.", 16, ["1. One thing.", "2. Two things."]),
+        ("I. One thing. II. Two things.", 16, ["I. One thing.", "II. Two things."]),
+        ("Under R. Civ. P. 12 we end. Then rest.", 29, ["Under R. Civ. P. 12 we end.", "Then rest."]),
+        (
+            "Take 3 lg. eggs at 8 a.m. Monday. Then rest.",
+            34,
+            ["Take 3 lg. eggs at 8 a.m. Monday.", "Then rest."],
+        ),
+        ("It went 1. e4 e5 2. Nf3 Nc6. Then rest.", 29, ["It went 1. e4 e5 2. Nf3 Nc6.", "Then rest."]),
         (
             "See https://example.com/a:b,c?q=1 or call, today.",
             36,
@@ -144,3 +152,8 @@ def test_a_zone_belongs_to_the_time_before_it_also_while_it_comes() -> None:
     assert complete("It was 9 p.m. E") == []
     assert complete("It was 9 p.m. ET. The") == ["It was 9 p.m. ET. "]
     assert complete("It was 9 p.m. Everybody") == ["It was 9 p.m. "]
+    assert complete("It was 9 p.m. Mond") == []
+
+
+def test_names_with_full_stops_end_no_sentence_in_chinese() -> None:
+    assert complete("他叫J.K.罗琳。她是Dr. Lee。好", ["zh"]) == ["他叫J.K.罗琳。", "她是Dr. Lee。"]
