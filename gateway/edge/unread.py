@@ -1,10 +1,11 @@
-"""Large answers that their clients do not read: what is kept of them has a bound, in all and for one address.
+"""Large answers go out as they are read, and what waits of them has a bound, in all and for one address.
 
-A page of 4 MB costs its client a line to ask for. The server would take all of it at once into the buffer of
-the connection, where it stays until it is read or the client counts as gone. So it goes out piece by piece,
-and what waits is counted; who has too much of it waiting is refused the next.
+The server would take all of an answer at once into the buffer of the connection. There it would stay until it
+is read, and a client that reads it, but not within `client_stall_seconds`, would count as one that reads
+nothing. So it goes out piece by piece.
 
-This is for JSON. Audio costs turns, and files are read from disk while they are sent.
+JSON of 4 MB costs its client a line to ask for. So what waits of it is counted, and who has too much of it
+waiting is refused the next. Audio costs turns.
 """
 
 from __future__ import annotations
@@ -64,14 +65,14 @@ class _Answer:
     def __init__(self, bound: UnreadAnswers, scope: Scope, receive: Receive, send: Send) -> None:
         self._bound, self._scope, self._receive, self._send = bound, scope, receive, send
         self._head: Message | None = None
-        """Of a large one that is not begun yet."""
+        """Of one that may be large, and is not begun yet."""
         self._address: str | None = None
         self._size = 0
         self._refused = False
 
     async def send(self, message: Message) -> None:
         """The server's send, a piece at a time where the answer is large."""
-        if message["type"] == "http.response.start" and _is_large(message):
+        if message["type"] == "http.response.start" and _announced_bytes(message) > SMALL_BYTES:
             self._head = message
         elif self._head is not None:
             await self._begin(self._head, message)
@@ -81,13 +82,11 @@ class _Answer:
     async def _begin(self, head: Message, first: Message) -> None:
         self._head = None
         body = first.get("body", b"")
-        self._address = self._bound.take(self._scope, len(body))
-        if self._address is None:
+        if _is_json(head) and not self._may_wait(len(body)):
             self._refused = True
             error = ApiError(503, "busy", "read the answers to other requests first", retry_after_seconds=5)
             await error_response(error, self._scope)(self._scope, self._receive, self._send)
             return
-        self._size = len(body)
         await self._send(head)
         sent = 0
         while len(body) - sent > SMALL_BYTES:
@@ -95,14 +94,19 @@ class _Answer:
             sent += SMALL_BYTES
         await self._send({**first, "body": body[sent:]})
 
+    def _may_wait(self, size: int) -> bool:
+        self._address, self._size = self._bound.take(self._scope, size), size
+        return self._address is not None
+
     def close(self) -> None:
         """It is sent, or will not be."""
         if self._address is not None:
             self._bound.give_back(self._address, self._size)
 
 
-def _is_large(head: Message) -> bool:
-    headers = Headers(raw=head["headers"])
-    if not headers.get("content-type", "").startswith("application/json"):
-        return False
-    return int(headers.get("content-length", 0)) > SMALL_BYTES
+def _announced_bytes(head: Message) -> int:
+    return int(Headers(raw=head["headers"]).get("content-length", 0))
+
+
+def _is_json(head: Message) -> bool:
+    return Headers(raw=head["headers"]).get("content-type", "").startswith("application/json")

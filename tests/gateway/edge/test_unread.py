@@ -124,12 +124,14 @@ async def test_what_is_read_or_left_makes_room() -> None:
     assert (late.status, late.body) == (200, b"1" * LARGE)
 
 
+@pytest.mark.parametrize("kind", ["application/json", "audio/wav"])
 @pytest.mark.parametrize("size", [SMALL_BYTES, SMALL_BYTES + 1, 3 * SMALL_BYTES, 3 * SMALL_BYTES + 5])
-async def test_a_large_answer_goes_out_in_pieces_and_whole(size: int) -> None:
+async def test_a_large_answer_goes_out_in_pieces_and_whole(size: int, kind: str) -> None:
+    """As one message, a slow client was cut off while it read: only an empty buffer shows that it does."""
     client = Client()
     client.read()
     body = bytes(number % 251 for number in range(size))
-    (task,) = await asked(lambda: Response(body, media_type="application/json"), client)
+    (task,) = await asked(lambda: Response(body, media_type=kind), client)
     await task
     assert client.body == body
     pieces = [message for message in client.messages if message["type"] == "http.response.body"]
@@ -138,7 +140,7 @@ async def test_a_large_answer_goes_out_in_pieces_and_whole(size: int) -> None:
     assert len(pieces) == -(-size // SMALL_BYTES)
 
 
-async def test_audio_and_what_is_streamed_pass_as_they_come() -> None:
+async def test_audio_and_what_is_streamed_waits_without_a_bound_of_its_own() -> None:
     async def pieces() -> Any:
         yield b"a" * LARGE
         yield b"b"
@@ -154,4 +156,3 @@ async def test_audio_and_what_is_streamed_pass_as_they_come() -> None:
             client.read()
         await asyncio.gather(*tasks)
         assert [client.status for client in clients] == [200] * 6
-        assert len(clients[0].messages) <= 4
