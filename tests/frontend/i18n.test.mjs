@@ -71,6 +71,16 @@ describe("both languages", () => {
     }
   });
 
+  test("every sentence about an error is of one that the service or a page tells", async () => {
+    const documents = readFileSync(new URL("../docs/errors.md", ROOT), "utf8");
+    const scripts = readdirSync(ROOT, { recursive: true }).filter((name) => name.endsWith(".js") && !name.includes("i18n/"));
+    const pages = scripts.map((name) => readFileSync(new URL(name, ROOT), "utf8")).join("\n");
+    const packages = ["gateway", "worker", "sockets", "models", "engine"].flatMap((name) => namesIn(name, /"([a-z_]+)"/g));
+    const told = new Set([...found(documents, /`(\w+)`/g), ...found(pages, /\b([a-z]\w+)\b/g), ...packages]);
+    const keys = Object.keys(await load("en/errors.js")).filter((key) => key.startsWith("error."));
+    assert.deepEqual(keys.filter((key) => !told.has(key.split(".")[1])), []);
+  });
+
   test("every event of the log, and of a session, has a name", async () => {
     const [log, session] = [await load("en/admin.js"), await load("en/sessions.js")];
     const kinds = namesIn("gateway", /log\.say\(\s*"(\w+)"/g);

@@ -51,7 +51,6 @@ export default {
   "error.restarting": "The gateway is restarting. It will be back in a moment.",
   "error.at_capacity": "The gateway is at capacity.",
   "error.no_device": "This browser cannot play the audio ({reason}).",
-  "error.take_undecodable": "This browser cannot read the recording.",
 
   "error.invalid_value": "{field} cannot be used: {reason}.",
   "error.invalid_value.language": "Write the language as a code, such as en, de or zh-CN.",
@@ -147,7 +146,6 @@ export default {
   "error.no_audio": "There is no audio in it.",
   "error.no_timestamps": "The times of words were not kept when this was spoken.",
   "error.recording_off": "This service records no sessions.",
-  "error.sessions_unavailable": "Sessions cannot be reached at the moment.",
   "error.range_not_satisfiable": "The player asked for a part that the file does not have.",
 
   "error.unknown_voice": "This voice is not there any more. Choose another one.",
@@ -214,7 +212,6 @@ export default {
   "error.job_state": "This text is not in that state any more.",
   "error.job_not_complete": "This text is not spoken to its end yet.",
   "error.too_many_jobs": "There are too many long texts. Delete one first.",
-  "error.jobs_unavailable": "Long texts cannot be reached at the moment.",
   "error.disk_full": "The disk of the service has no room for more. Delete something first.",
   "error.document_format": "This is none of the files that can be read: txt, srt, vtt, md, html, epub, docx, odt, fodt, rtf, pdf.",
   "error.document_unreadable": "The file cannot be read. It may be damaged.",

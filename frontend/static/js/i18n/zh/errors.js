@@ -48,7 +48,6 @@ export default {
   "error.restarting": "网关正在重启，很快恢复。",
   "error.at_capacity": "网关已满载。",
   "error.no_device": "此浏览器无法播放音频（{reason}）。",
-  "error.take_undecodable": "此浏览器无法读取该录音。",
 
   "error.invalid_value": "{field}不可用（{reason}）。",
   "error.invalid_value.language": "请填写语言代码，例如 en、de 或 zh-CN。",
@@ -144,7 +143,6 @@ export default {
   "error.no_audio": "其中没有音频。",
   "error.no_timestamps": "朗读时没有保存词语时间。",
   "error.recording_off": "此服务不录制会话。",
-  "error.sessions_unavailable": "暂时无法读取会话。",
   "error.range_not_satisfiable": "播放器请求了文件中不存在的部分。",
 
   "error.unknown_voice": "此音色已不存在，请另选一个。",
@@ -211,7 +209,6 @@ export default {
   "error.job_state": "此文本的状态已改变。",
   "error.job_not_complete": "此文本尚未朗读完毕。",
   "error.too_many_jobs": "长文本过多，请先删除一个。",
-  "error.jobs_unavailable": "暂时无法读取长文本。",
   "error.disk_full": "服务的磁盘空间不足，请先删除一些内容。",
   "error.document_format": "无法读取此类文件，请选择 txt、srt、vtt、md、html、epub、docx、odt、fodt、rtf 或 pdf。",
   "error.document_unreadable": "无法读取此文件，它可能已损坏。",
