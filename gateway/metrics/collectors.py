@@ -122,9 +122,9 @@ def _caches_of(workers: Iterable[Worker]) -> Iterator[Metric]:
 
 _OF_MODELS = (
     ("requests", "Requests that were let in."),
-    ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated; tokens as if spoken."),
+    ("audio_seconds_asked", "Seconds of audio that requests asked for, as estimated; tokens as if spoken."),
     ("first_audios", "First audios, and first tokens, that somebody waited for."),
-    ("late", "Of these, later than the objective."),
+    ("late", "First audios, and first tokens, that came later than the objective."),
     ("refused", "Requests refused for lack of capacity."),
     ("underruns", "Times that a player had nothing to play."),
 )

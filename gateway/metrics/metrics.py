@@ -54,7 +54,7 @@ class Metrics:
         )
 
     def _declare_requests(self, registry: CollectorRegistry) -> None:
-        """Of each request: how it ended, and how long it took."""
+        """How requests ended, and how long they took."""
         self.http_requests = Counter(
             "voxfleet_http_requests_total",
             "HTTP responses.",
@@ -90,7 +90,7 @@ class Metrics:
         )  # fmt: skip
 
     def _declare_moves(self, registry: CollectorRegistry) -> None:
-        """Of what went wrong on a worker, and what a listener heard of it."""
+        """What went wrong on a worker, and what a listener heard of it."""
         self.migrations = Counter(
             "voxfleet_migrations_total",
             "Clips and answers that moved to another worker before their end.",
@@ -105,7 +105,7 @@ class Metrics:
             buckets=_SECONDS, registry=registry,
         )  # fmt: skip
         self.audible_gap_seconds = Histogram(
-            "voxfleet_audible_gap_seconds", "The part of that gap that outlasted the audio the client had.",
+            "voxfleet_audible_gap_seconds", "Migration gap beyond the audio that the client had.",
             buckets=(0, *_SECONDS), registry=registry,
         )  # fmt: skip
         self.client_lead_seconds = Histogram(
@@ -120,7 +120,7 @@ class Metrics:
             registry=registry,
         )  # fmt: skip
         self.playback_clips_with_underruns = Counter(
-            "voxfleet_playback_clips_with_underruns_total", "Those that ran dry at least once.",
+            "voxfleet_playback_clips_with_underruns_total", "Clips and live sessions whose player ran dry.",
             registry=registry,
         )  # fmt: skip
         self.playback_underruns = Counter(
@@ -136,7 +136,7 @@ class Metrics:
         )  # fmt: skip
 
     def _declare_live(self, registry: CollectorRegistry) -> None:
-        """Of live sessions, and of the times of words."""
+        """Live sessions, and times of words."""
         self.live_sessions = Counter(
             "voxfleet_live_sessions_total", "Live sessions by outcome: stop, client_gone or an error code.",
             ["outcome", "protocol"], registry=registry,
@@ -150,7 +150,7 @@ class Metrics:
         )  # fmt: skip
 
     def _declare_kept(self, registry: CollectorRegistry) -> None:
-        """Of what is recorded, and of what is made while nobody waits."""
+        """What is recorded, and what is made while nobody waits."""
         self.sessions_recorded = Counter(
             "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
         )
@@ -183,11 +183,11 @@ class Metrics:
         """What is promised, and how often it was missed."""
         kinds = ["objective", "model", "voice", "protocol", "tenant"]
         self.objective_events = Counter(
-            "voxfleet_objective_events_total", "What counts for an objective; see docs/runbook.md.",
+            "voxfleet_objective_events_total", "Events that count for an objective; see docs/runbook.md.",
             kinds, registry=registry,
         )  # fmt: skip
         self.objective_misses = Counter(
-            "voxfleet_objective_misses_total", "Those of them that missed it.", kinds, registry=registry
+            "voxfleet_objective_misses_total", "Events that missed their objective.", kinds, registry=registry
         )
         self.objective_budget = Gauge(
             "voxfleet_objective_budget", "Share of events that may miss the objective, in 30 days.",
