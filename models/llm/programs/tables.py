@@ -107,7 +107,7 @@ def floats_of(params: SamplingParams) -> tuple[float, ...]:
     """A row of `Tables.floats`."""
     return (
         params.temperature,
-        float(params.top_k),
+        float(min(params.top_k, _FOREVER)),
         params.top_p,
         params.min_p,
         params.repetition_penalty,
@@ -123,7 +123,7 @@ def rules_of(params: SamplingParams, end_ids: list[int]) -> Iterator[Rule]:
         yield BIAS.value, token, _FOREVER, bias, ()
     if params.min_tokens:
         for token in end_ids:
-            yield BARRED.value, token, params.min_tokens, 0.0, ()
+            yield BARRED.value, token, min(params.min_tokens, _FOREVER), 0.0, ()
     for *before, last in params.bad_words:
         yield BARRED.value, last, _FOREVER, 0.0, tuple(before)
 

@@ -39,6 +39,8 @@ CASES = {
     "biases": SamplingParams(logit_bias={5: 6.0, 7: 5.5, 8: -3.0}, seed=7),
     "bad words": SamplingParams(temperature=0, bad_words=((5,), (6, 6), (1, 2, 3)), logit_bias={6: 30.0}),
     "no end before": SamplingParams(temperature=0, logit_bias={3: 40.0}, min_tokens=4),
+    "no end ever": SamplingParams(temperature=0, logit_bias={3: 40.0}, min_tokens=2**40, max_tokens=2**40),
+    "top-k of more than any": SamplingParams(top_k=10**40, seed=3),
     "all at once": SamplingParams(
         temperature=1.4,
         top_k=60,
