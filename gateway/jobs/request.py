@@ -16,7 +16,7 @@ from gateway.settings import GatewaySettings
 
 def _check_storable(text: str) -> str:
     if "\0" in text:
-        raise ValueError("has a character that is none")
+        raise ValueError("holds a NUL character")
     return text
 
 

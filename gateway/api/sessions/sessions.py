@@ -35,7 +35,7 @@ _MAX_SEARCH = 200
 def _check_characters(text: str) -> str:
     """What neither JSON nor a database can hold."""
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("has a character that is none")
+        raise ValueError("holds a NUL character, or half of a surrogate pair")
     return text
 
 

@@ -64,6 +64,8 @@ async def test_what_is_wrong_is_refused_by_name(tmp_path: Path) -> None:
         for fields, param in WRONG:
             error = check_error(await http.post("/api/jobs", json={"text": TEXT, **fields}), 422)
             assert error["param"].startswith(param)
+        unseen = await http.post("/api/jobs", json={"text": TEXT, "title": "\0"})
+        assert check_error(unseen, 422)["message"] == "title: holds a NUL character"
         assert not service.jobs.folder.exists()
 
 
