@@ -106,11 +106,15 @@ class TakeChoice(_Body):
     """Id of the take that is heard."""
 
 
-def check_blocks(blocks: Sequence[NewBlock], settings: GatewaySettings) -> None:
-    """Raise ApiError 422 when there are too many, or too much text in them."""
-    if len(blocks) > settings.max_book_blocks:
-        message = f"blocks: a book has at most {settings.max_book_blocks}, not {len(blocks)}"
+def check_number(count: int, settings: GatewaySettings) -> None:
+    """Raise ApiError 422 for more blocks than a book may have."""
+    if count > settings.max_book_blocks:
+        message = f"blocks: a book has at most {settings.max_book_blocks}, not {count}"
         raise ApiError(422, "too_many_blocks", message, param="blocks")
+
+
+def check_blocks(blocks: Sequence[NewBlock], settings: GatewaySettings) -> None:
+    """Raise ApiError 422 when there are too many voices, or too much text, in them."""
     characters, limit = sum(len(block.text) for block in blocks), settings.max_job_characters
     if characters > limit:
         message = f"blocks have {characters} characters together, at most {limit} are allowed for a book"

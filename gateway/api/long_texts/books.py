@@ -19,7 +19,15 @@ from gateway.audio.note import note_headers
 from gateway.books import Books
 from gateway.books.export import Export
 from gateway.books.listing import describe, describe_row
-from gateway.books.request import BlocksChange, BookChange, MakeRequest, NewBook, TakeChoice, TakeRequest
+from gateway.books.request import (
+    BlocksChange,
+    BookChange,
+    MakeRequest,
+    NewBook,
+    TakeChoice,
+    TakeRequest,
+    check_number,
+)
 from gateway.books.service import not_ready, unknown_block
 from gateway.books.store import gone, is_book_id
 from gateway.database import Book, BookBlock, Job
@@ -43,6 +51,20 @@ router = APIRouter(prefix=PATH)
 def most_bytes(settings: GatewaySettings) -> int:
     """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * settings.max_job_characters + _BYTES_OF_A_BLOCK * settings.max_book_blocks + (1 << 20)
+
+
+async def _check_number(request: Request, gateway: GatewayDep) -> None:
+    """That a body has too many blocks is seen before any of them is looked at. Raises ApiError 422."""
+    try:
+        body = await request.json()  # which has been read by now
+    except (ValueError, RecursionError):  # which FastAPI tells
+        return
+    blocks = body.get("blocks") if isinstance(body, dict) else None
+    if isinstance(blocks, list):
+        check_number(len(blocks), gateway.settings)
+
+
+FEW_BLOCKS = Depends(_check_number)
 
 
 async def _books(request: Request) -> Books:
@@ -101,7 +123,7 @@ async def list_books(
     return {"books": described, "next_before": after}
 
 
-@router.post("", dependencies=[MUTATION], status_code=201, response_class=Response)
+@router.post("", dependencies=[MUTATION, FEW_BLOCKS], status_code=201, response_class=Response)
 async def create_book(
     order: NewBook, request: Request, gateway: GatewayDep, books: BooksDep, key: KeyDep = None
 ) -> Response:
@@ -131,7 +153,7 @@ async def delete_book(book: OwnBook, books: BooksDep) -> None:
     await books.remove(book.id)
 
 
-@router.put("/{id}/blocks", dependencies=[MUTATION], response_class=Response)
+@router.put("/{id}/blocks", dependencies=[MUTATION, FEW_BLOCKS], response_class=Response)
 async def put_blocks(change: BlocksChange, book: OwnBook, books: BooksDep) -> Response:
     """Have these blocks in this order. Blocks that are missing go with their takes."""
     await books.replace(book, change)

@@ -87,3 +87,20 @@ async def test_voices_that_nobody_has_are_refused(tmp_path: Path) -> None:
         for answer in answers:
             error = check_error(answer, 404)
             assert (error["code"], error["param"]) == ("unknown_voice", "voice")
+
+
+async def test_that_there_are_too_many_blocks_is_seen_before_they_are_looked_at(tmp_path: Path) -> None:
+    """S20: a megabyte and a half of short ones held up everybody for most of a second."""
+    async with running(tmp_path, working=False, max_book_blocks=5) as service, service.at() as http:
+        reader = await written(service, http)
+        wrong = [{"text": ""}] * 6
+        for answer in (
+            await http.post("/api/books", json={**BOOK, "blocks": wrong}),
+            await http.put(f"{reader.path}/blocks", json={"version": 1, "blocks": wrong}),
+        ):
+            error = check_error(answer, 422)
+            assert error["code"] == "too_many_blocks"
+            assert error["message"] == "blocks: a book has at most 5, not 6"
+        for body in (b"{", b"[]", b'{"blocks": 6}'):
+            answer = await http.post("/api/books", content=body, headers={"Content-Type": "text/plain"})
+            check_error(answer, 422)
