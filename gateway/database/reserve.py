@@ -26,7 +26,7 @@ class Reserve:
     def give(self) -> None:
         """Before something is deleted: have room for it."""
         try:
-            if self._free_bytes() < RESERVE_BYTES and self._file.exists():
+            if self._file.exists() and self._free_bytes() < RESERVE_BYTES:
                 self._file.unlink(missing_ok=True)
                 logger.warning("the disk is full: its reserve is used to delete", file=str(self._file))
         except OSError as error:

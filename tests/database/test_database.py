@@ -16,6 +16,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, select, text
+from structlog.testing import capture_logs
 
 from gateway.database import Database, DatabaseError, Setting
 from gateway.database import connection as connection_module
@@ -155,8 +156,11 @@ async def test_a_full_disk_is_named_where_sqlite_cannot_say_so(
 async def test_what_is_deleted_on_a_full_disk_has_a_reserve_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database, reserve = Database(f"sqlite:///{tmp_path}/voxfleet.db"), tmp_path / "voxfleet.db-reserve"
-    await database.open()
+    folder = tmp_path / "new"
+    database, reserve = Database(f"sqlite:///{folder}/voxfleet.db"), folder / "voxfleet.db-reserve"
+    with capture_logs() as log:
+        await database.open()
+    assert log == []
     for free, is_there in ((RESERVE_BYTES, True), (RESERVE_BYTES - 1, False)):
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         assert reserve.stat().st_size == RESERVE_BYTES
