@@ -19,5 +19,6 @@ deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 wyoming/     Home Assistant's, on a port of its own
 lenient.py   fields that are null or unknown
+tags.py      how to speak, within the text
 ignored.py   telling a client which of its fields mean nothing here
 """

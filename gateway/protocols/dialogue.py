@@ -23,6 +23,7 @@ from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
+from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
@@ -64,7 +65,10 @@ class Dialogue:
         start: Start,
         protocol: str,
         listener: DialogueListener,
+        tags: Tags | None = None,
     ) -> None:
+        """`tags`: takes those out of the text that its protocol has."""
+        self._tags = tags
         self._start = start
         self._most_characters = gateway.settings.max_text_characters
         self._listener = listener
@@ -133,12 +137,13 @@ class Dialogue:
         """More text. Raises ApiError when too much waits already; the dialogue goes on."""
         stopping = self.finishing or self._session.stopping
         check_appended(text, len(self._appended), self._most_characters, stopping=stopping)
-        self._appended += text
+        self._appended += text if self._tags is None else self._tags.take(text)
         self.has_text |= bool(text.strip())
         self._feed()
 
     def flush(self) -> None:
         """Speak what is incomplete."""
+        self._take_rest()
         self._flushes.append(self.end)
         self._breaks.append(self.end)
         self._feed()
@@ -146,12 +151,17 @@ class Dialogue:
 
     def finish(self) -> None:
         """Speak what was appended, then end."""
+        self._take_rest()
         self.finishing = True
         self._feed()
 
     def persist(self) -> None:
         """From now on come again where there is no room in line: the client has had a part of it."""
         self._hosted.speech.begun = True
+
+    def _take_rest(self) -> None:
+        if self._tags is not None:
+            self._appended += self._tags.rest()
 
     def cancel(self) -> None:
         """End now: nothing of it is heard any more."""

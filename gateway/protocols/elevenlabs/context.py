@@ -12,7 +12,7 @@ from gateway.audio.encoders import Encoder, stream_encoder
 from gateway.edge.outbox import Outbox
 from gateway.live.messages import Start
 from gateway.protocols.dialogue import Dialogue, DialogueListener
-from gateway.protocols.elevenlabs.formats import OutputFormat
+from gateway.protocols.elevenlabs.messages import Options
 from gateway.protocols.elevenlabs.request import ELEVENLABS
 from gateway.protocols.elevenlabs.timing import in_milliseconds
 from gateway.service import Gateway
@@ -31,14 +31,14 @@ class Context(DialogueListener):
         request_id: str,
         id: str | None,
         start: Start,
-        output: OutputFormat,
+        options: Options,
         send: Callable[[dict[str, Any]], None],
     ) -> None:
-        """`send` puts a message into the socket's outbox."""
-        self.dialogue = Dialogue(gateway, request_id, start, ELEVENLABS, self)
+        """`options`: of the socket. `send` puts a message into the socket's outbox."""
+        self.dialogue = Dialogue(gateway, request_id, start, ELEVENLABS, self, options.tags)
         self._id = id
         self._send = send
-        self._output = output
+        self._output = output = options.output
         self._failure: Exception | None = None
         self._outbox = Outbox(self._take, gateway.settings.client_buffer_bytes, on_failure=self._fail)
         self._encoder: Encoder = stream_encoder(

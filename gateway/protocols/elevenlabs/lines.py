@@ -31,7 +31,7 @@ class Lines(Lenient):
     """The body. Unknown fields are ignored."""
 
     inputs: Annotated[list[Line], Field(min_length=1, max_length=_MOST_LINES)]
-    model_id: str | None = None
+    model_id: str | None = "eleven_v3"
     seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
     language_code: Language | None = None
     apply_text_normalization: Literal["auto", "on", "off"] = "auto"

@@ -10,8 +10,9 @@ from starlette.datastructures import QueryParams
 from gateway.errors import from_validation
 from gateway.live.messages import Start
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, OutputFormat, output_format
-from gateway.protocols.elevenlabs.request import VoiceSettings, known_model
+from gateway.protocols.elevenlabs.request import VoiceSettings, has_cues, known_model
 from gateway.protocols.lenient import Lenient
+from gateway.protocols.tags import Tags
 from gateway.requests import Language, Text, fields_of
 from gateway.service import Gateway
 
@@ -104,6 +105,11 @@ class Options:
     def speaks_at_once(self) -> bool:
         """Whether each message holds a whole sentence or more."""
         return self._query.auto_mode
+
+    @property
+    def tags(self) -> Tags:
+        """Those that the model's text may have."""
+        return Tags(cues=has_cues(self._query.model_id))
 
     def start(self, gateway: Gateway, voice: str, settings: VoiceSettings | None) -> Start:
         """The beginning of a context. Raises ApiError."""

@@ -12,6 +12,7 @@ from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
+from gateway.protocols.tags import clip_fields
 from gateway.requests import Language, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
@@ -47,7 +48,7 @@ class ElevenLabsClip(Lenient):
         """The same as a `TtsRequest`. Raises ApiError."""
         output = output_format(format_name or DEFAULT_FORMAT)
         fields = {
-            "text": self.text,
+            **clip_fields(self.text, cues=has_cues(self.model_id)),
             "voice": voice,
             **known_model(gateway, self.model_id),
             "seed": self.seed,
@@ -59,6 +60,11 @@ class ElevenLabsClip(Lenient):
             "bit_rate": output.bit_rate,
         }
         return translated(fields)
+
+
+def has_cues(model: str | None) -> bool:
+    """Whether a model of theirs does what stands in brackets, such as [laughs], and reads none of it."""
+    return model is not None and model.startswith(("eleven_v3", "eleven_v4"))
 
 
 def known_model(gateway: Gateway, name: str | None) -> dict[str, Any]:

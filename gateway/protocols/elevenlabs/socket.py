@@ -169,7 +169,7 @@ class Connection:
         self._contexts.check_room()
         start = self._options.start(self._gateway, voice, settings)
         context = self.context(
-            self._gateway, self._socket.request_id, id or None, start, self._options.output, self._send
+            self._gateway, self._socket.request_id, id or None, start, self._options, self._send
         )
         self._contexts.open(id, context, self._caller)
         return context

@@ -299,3 +299,17 @@ async def test_fields_that_mean_nothing_here_are_ignored_and_named(fleet: Gatewa
     config = {"speed": 1.0, "emotion": "calm"}
     answer = await ask(fleet, generation_config=config, pronunciation_dict_id="p")
     assert answer.headers["X-Ignored-Fields"] == "generation_config.emotion, pronunciation_dict_id"
+
+
+async def test_tags_in_a_transcript_are_not_read(fleet: GatewayProcess) -> None:
+    plain = await seconds_of_text(fleet)
+    assert await seconds_of_text(fleet, f'<emotion value="happy" /><speed ratio="1.2"/>{TEXT}') == plain
+    paused = await seconds_of_text(fleet, f'{TEXT} <break time="1500ms"/> {TEXT}')
+    assert paused == pytest.approx(2 * plain + 1.5, abs=0.1)
+    async with contexts(fleet) as socket:
+        for piece in ("<emotion val", 'ue="happy"/', f'> {TEXT} <break time="1s"/'):
+            await socket.say("a", piece, **{"continue": True})
+        await socket.say("a", ">", **{"continue": False})
+        tagged = audio_of(await socket.until_done("a"))
+        await socket.say("b", f"{TEXT} ", **{"continue": False})
+        assert len(tagged) == len(audio_of(await socket.until_done("b")))

@@ -132,6 +132,17 @@ async def opened(fleet: GatewayProcess, way: str) -> AsyncIterator[Client]:
         yield Client(socket)
 
 
+async def test_cues_are_not_read(fleet: GatewayProcess) -> None:
+    lines = [{**line, "text": f"[laughs] {line['text']}"} for line in LINES]
+    assert (await ask(fleet, lines=lines)).content == PCM
+    async with opened(fleet, "stream-input") as client:
+        for text in ("[lau", f"ghs] {TEXT}"):
+            await client.say(inputs=[{"text": text, "voice_id": "default"}])
+        await client.say(close_socket=True)
+        await client.hear_rest()
+    assert len(client.audio()) == len(pcm_of(TEXT, 5))
+
+
 async def test_contexts_as_livekit_s_plugin_has_them(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input") as client:
         for id in ("a", "b"):

@@ -185,3 +185,11 @@ async def test_voices_and_models_are_listed(fleet: GatewayProcess) -> None:
     assert page == {"voices": [voice], "has_more": False, "total_count": 1, "next_page_token": None}
     assert missing.status_code == 404 and missing.json()["detail"]["status"] == "voice_not_found"
     assert theirs[0]["can_do_text_to_speech"] and theirs[0]["model_id"] == openai["data"][0]["id"]
+
+
+async def test_cues_are_read_by_models_that_have_none_alone(fleet: GatewayProcess) -> None:
+    text = f'[whispers] {TEXT}<break time="1.0s" />'
+    whispered = await ask(fleet, text=text, model_id="eleven_v4")
+    assert whispered.content == pcm_of(TEXT, 5) + bytes(48000)
+    read = await ask(fleet, text=text, model_id="eleven_multilingual_v2")
+    assert len(read.content) > len(whispered.content)

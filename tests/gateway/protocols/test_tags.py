@@ -1,0 +1,52 @@
+"""Tags by which other services are told how to speak."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.protocols.tags import Tags, clip_fields
+
+TEXTS = [
+    ("I am <emotion value='happy' /> glad.", "I am glad."),
+    ('<speed ratio="1.2"/>Fast, <volume ratio="0.5"/>soft.', "Fast, soft."),
+    ("Code <spell>A7X9</spell>.", "Code A 7 X 9."),
+    ("It is to<spell>12 34</spell>, then.", "It is to 1 2 3 4, then."),
+    ('A <phoneme alphabet="ipa" ph="ˈmædɪsən">Madison</phoneme>!', "A Madison!"),
+    ("One<break/>two", "One two"),
+    ("Is 3 < 5, and a <b or <i>c</i>?", "Is 3 < 5, and a <b or <i>c</i>?"),
+    ("<breakfast> at <spelling", "<breakfast> at <spelling"),
+    ('Not closed <break time="1s"', 'Not closed <break time="1s"'),
+    ("[laughs] Well [1] is [a, b]", "[laughs] Well [1] is [a, b]"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), TEXTS)
+@pytest.mark.parametrize("length", [1, 3, 1000])
+def test_tags_are_taken_out_however_the_text_comes(text: str, said: str, length: int) -> None:
+    tags = Tags()
+    pieces = [tags.take(text[at : at + length]) for at in range(0, len(text), length)]
+    assert "".join(pieces) + tags.rest() == said
+
+
+def test_what_is_no_tag_does_not_wait() -> None:
+    tags = Tags()
+    assert tags.take("3 < 5, <i> and <br") == "3 < 5, <i> and "
+    assert tags.take("eak/>so on, <") == "so on, "
+    assert tags.take("emotional> x") == "<emotional> x"
+
+
+def test_words_in_brackets_are_cues_for_models_that_know_them() -> None:
+    tags = Tags(cues=True)
+    assert tags.take("[laughs softly] Well, [1] is [whisp") + tags.take("ers] it.") == "Well, [1] is it."
+    assert clip_fields("[laughs]", cues=True) == {"text": "…"}
+    assert clip_fields("[laughs]") == {"text": "[laughs]"}
+
+
+@pytest.mark.parametrize(
+    ("tag", "seconds"),
+    [('time="1.5s"', "1.5"), ("time='250ms' /", "0.25"), ('time="90s"/', "20"), ("/", "0.4"), ("", "0.4")],
+)
+def test_a_break_in_a_clip_is_a_pause(tag: str, seconds: str) -> None:
+    fields = clip_fields(f"R & D<break {tag}> <spell>ab</spell>.")
+    assert fields["input_type"] == "ssml"
+    assert fields["text"] == f'<speak>R &amp; D <break time="{seconds}s"/>a b.</speak>'
