@@ -40,6 +40,7 @@ class Serving:
         self._follower = follower
         self._engine: VoxCPMEngine
         self._loop: EngineLoop
+        self._device = "cpu"
         self._adapters_before: dict[str, Any] = {}
         self._streams: dict[str, OutputStream] = {}
         self._outbox = _Outbox(follower)
@@ -50,8 +51,11 @@ class Serving:
             "change": self._change,
             "settle": self._settle,
         }
-        changing = ThreadPoolExecutor(1, "adapters")
-        self._beside = {"encode": ThreadPoolExecutor(2, "encode"), "change": changing, "settle": changing}
+        changing, encoding = (
+            ThreadPoolExecutor(count, name, initializer=self._choose_device)
+            for count, name in ((1, "adapters"), (2, "encode"))
+        )
+        self._beside = {"encode": encoding, "change": changing, "settle": changing}
 
     def run(self) -> None:
         """Until the pool ends it."""
@@ -83,12 +87,19 @@ class Serving:
 
         if threads is not None:
             torch.set_num_threads(threads)
+        self._device = options["device"]
+        self._choose_device()
         self._engine = load_engine(progress=progress, **options)
         self._loop = EngineLoop(self._engine, name="voxcpm")
         self._loop.start()
-        if options["device"] != "cpu":
+        if self._device != "cpu":
             threading.Thread(target=self._watch, name="watch", daemon=True).start()
         return {"info": self._engine.info.to_dict()}
+
+    def _choose_device(self) -> None:
+        """In each thread: one that has not chosen takes half a GiB of the first GPU for nothing."""
+        if self._device != "cpu":
+            torch.cuda.set_device(self._device)
 
     def _submit(self, **fields: Any) -> Record:
         request = SpeechRequest(**fields)

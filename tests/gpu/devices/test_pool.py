@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def alone(tiny: Path, adapter: Path) -> Iterator[list[np.ndarray]]:
         yield [one.synthesize(lora=lora, **CLIP) for lora in (None, "anna")]
 
 
+def gpus_of(pid: int) -> set[str]:
+    """That a process has memory of."""
+    command = ["nvidia-smi", "--query-compute-apps=pid,gpu_uuid", "--format=csv,noheader"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {gpu for of, gpu in (line.split(", ") for line in listed) if int(of) == pid}
+
+
 def test_two_gpus_say_what_one_says_also_where_one_is_killed(
     tiny: Path, adapter: Path, alone: list[np.ndarray]
 ) -> None:
@@ -61,6 +69,8 @@ def test_two_gpus_say_what_one_says_also_where_one_is_killed(
             assert [member.process.load[0] for member in pool._engine._devices] == [1, 1]
             for stream in both:
                 assert np.array_equal(np.concatenate(list(stream)), expected)
+        if CUDA:
+            assert all(len(gpus_of(member.process._process.pid)) <= 1 for member in pool._engine._devices)
         stays, goes = (pool.generate("hello", seed=1, min_seconds=1.0, max_seconds=1.0) for _ in DEVICES)
         os.kill(pool._engine._devices[1].process._process.pid, signal.SIGKILL)
         lengths = [sum(map(len, stream)) for stream in (stays, goes)]
