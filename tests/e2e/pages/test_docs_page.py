@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import watched_page
+from tests.e2e.browser import WatchedPage, watched_page
 from tests.e2e.processes import Server, gateway, worker
 from tests.gateway.callers.administration import ADMIN, ADMIN_PAGE, ADMIN_TOKEN
 from tests.gateway.description.examples import FILES
@@ -88,6 +88,15 @@ def test_a_route_is_found_read_and_run(page: Page, fleet: Server) -> None:
     page.reload()
     page.locator("#post_v1_speak summary").first.click()
     expect(page.locator("#post_v1_speak pre").first).to_contain_text("httpx.request")
+
+
+def test_a_gateway_that_is_away_is_said_to_be(watched: WatchedPage, fleet: Server) -> None:
+    page = watched.page
+    page.goto(f"{fleet.url}/docs#post_tts")
+    page.route("**/tts", lambda route: route.abort())
+    page.get_by_role("button", name="Run it here: Speak a text").click()
+    expect(page.locator("#post_tts .try [role=status]")).to_have_text("The gateway does not answer.")
+    watched.complaints.clear()  # of the refused request
 
 
 def test_names_in_what_is_said_of_routes_are_code(page: Page, fleet: Server) -> None:

@@ -118,12 +118,12 @@ class FakeStream extends EventTarget {
 }
 
 describe("a conversation", () => {
-  let talk, streams, kept, told;
+  let talk, memory, streams, kept, told;
 
   beforeEach(() => {
     [streams, told, kept] = [[], [], {}];
     const client = { streamChat: (...asked) => streams[streams.push(new FakeStream(...asked)) - 1] };
-    const memory = { load: () => structuredClone(kept), save: (value) => (kept = structuredClone(value)) };
+    memory = { load: () => structuredClone(kept), save: (value) => (kept = structuredClone(value)) };
     talk = new Talk(client, memory);
     for (const type of ["state", "queued", "audio", "answered", "failed"]) {
       talk.addEventListener(type, ({ detail }) => told.push([type, detail?.state ?? detail?.code ?? detail]));
@@ -146,6 +146,34 @@ describe("a conversation", () => {
     assert.deepEqual(texts(), ["Hi.", "Hello."]);
     const { state, model, tokens } = kept.turns[1];
     assert.deepEqual([state, model, tokens], ["complete", "m", 2]);
+  });
+
+  test("two tabs that ask at once lose nothing of each other", async () => {
+    await Promise.all([talk.ask("Before.", {}), streams[0].ends()]);
+    const other = new Talk({ streamChat: (...asked) => streams[streams.push(new FakeStream(...asked)) - 1] }, memory);
+    other.load();
+    const [one, two] = [talk.ask("Here?", {}), other.ask("There?", {})];
+    assert.deepEqual(streams[2].messages.map(({ content }) => content), ["Before.", "Here?", "There?"]);
+    streams[1].writes("Here.");
+    streams[1].ends();
+    await one;
+    streams[2].writes("There.");
+    streams[2].ends();
+    await two;
+    talk.load();
+    assert.deepEqual(texts(), ["Before.", "", "Here?", "Here.", "There?", "There."]);
+    assert.deepEqual(other.turns, talk.turns);
+  });
+
+  test("an answer that ends after another tab began anew is the first of the new conversation", async () => {
+    const other = new Talk({}, memory);
+    const asked = talk.ask("Here?", {});
+    other.load();
+    other.clear();
+    streams[0].writes("Here.");
+    streams[0].ends();
+    await asked;
+    assert.deepEqual(texts(), ["Here?", "Here."]);
   });
 
   test("what waits to be spoken says so until it is heard, whatever is written meanwhile", async () => {

@@ -2,7 +2,8 @@
  * A conversation with a text model: its turns, and the answer that is being written.
  *
  * A turn is {role: "user", text} or {role: "assistant", text, state, model?, tokens?, seconds?}; states of answers are
- * "writing", "complete", "length" (it was as long as it may be), "stopped" and "broken".
+ * "writing", "complete", "length" (it was as long as it may be), "stopped" and "broken". `of` names a question and its
+ * answer together: where other tabs have kept more meanwhile, those two are put into that.
  *
  * Events: "turns" (others are there), "grown" (the last one), "state" (detail: "idle", "asking", "writing" or "waiting",
  * which is to be spoken), "queued" (detail: {position, eta_seconds}), "audio" (detail: ArrayBuffer), "answered" (detail:
@@ -30,6 +31,8 @@ export class Talk extends EventTarget {
   #memory;
   #running = null;
   #state = "idle";
+  /** What is kept, as far as this tab knows. */
+  #known = "";
 
   /** @type {object[]} */
   turns = [];
@@ -53,37 +56,63 @@ export class Talk extends EventTarget {
   /** What was kept; not while something is written. @returns {boolean} whether it is shown */
   load() {
     if (this.busy) return false;
-    const { turns } = this.#memory.load();
-    this.turns = Array.isArray(turns) ? turns.flatMap(kept) : [];
+    this.turns = this.#stored();
     this.#emit("turns");
     return true;
   }
 
   keep() {
-    this.#memory.save({ turns: this.turns });
+    if (this.busy) this.#join(this.#running.of);
+    this.#save();
+  }
+
+  /** The turns as this tab or another one kept them last. */
+  #stored() {
+    const value = this.#memory.load();
+    const known = JSON.stringify(value);
+    if (known === this.#known) return this.turns;
+    this.#known = known;
+    return Array.isArray(value.turns) ? value.turns.flatMap(kept) : [];
+  }
+
+  #save() {
+    const value = { turns: this.turns };
+    this.#memory.save(value);
+    this.#known = JSON.stringify(value);
+  }
+
+  /** What other tabs have kept since is there, too, around the question and the answer of this one. */
+  #join(of) {
+    const stored = this.#stored();
+    if (stored === this.turns) return;
+    const isOurs = (turn) => turn.of === of;
+    const at = stored.findIndex(isOurs);
+    const others = stored.filter((turn) => !isOurs(turn));
+    others.splice(at < 0 ? others.length : at, 0, ...this.turns.filter(isOurs));
+    this.turns = others;
   }
 
   /** @param {string} text @param {object} options system, and those of streamChat */
   ask(text, options) {
     this.stop();
-    this.turns = [...this.turns, { role: "user", text }];
+    return this.#ask(this.#stored(), text, options);
+  }
+
+  #ask(turns, text, options) {
+    this.turns = [...turns, { role: "user", text, of: newName() }];
     return this.#answer(options);
   }
 
   /** The last question once more, in the place of its answer. */
   again(options) {
     this.stop();
-    const last = this.turns.findLastIndex(({ role }) => role === "user");
-    if (last < 0) return undefined;
-    this.turns = this.turns.slice(0, last + 1);
-    return this.#answer(options);
+    return this.lastQuestion ? this.reword(this.lastQuestion, options) : undefined;
   }
 
   /** The last question in other words. */
   reword(text, options) {
     this.stop();
-    this.turns = this.turns.slice(0, this.turns.findLastIndex(({ role }) => role === "user"));
-    return this.ask(text, options);
+    return this.#ask(this.turns.slice(0, this.turns.findLastIndex(({ role }) => role === "user")), text, options);
   }
 
   get lastQuestion() {
@@ -110,17 +139,18 @@ export class Talk extends EventTarget {
   restore(turns) {
     this.stop();
     this.turns = turns;
-    this.keep();
+    this.#save();
     this.#emit("turns");
   }
 
   async #answer({ system, ...options }) {
-    const turn = { role: "assistant", text: "", state: "writing" };
-    const running = { turn, abort: new AbortController(), begunAt: null };
+    const { of } = this.turns.at(-1);
+    const turn = { role: "assistant", text: "", state: "writing", of };
+    const running = { of, turn, abort: new AbortController(), begunAt: null };
     const messages = messagesOf(this.turns, system);
     this.#running = running;
     this.turns = [...this.turns, turn];
-    this.keep();
+    this.#save();
     this.#emit("turns");
     this.#enter("asking");
     try {
@@ -158,6 +188,7 @@ export class Talk extends EventTarget {
     if (this.#running !== running) return;
     this.#running = null;
     Object.assign(running.turn, { state, ...facts });
+    this.#join(running.of);
     const none = running.turn.text === "" && state !== "complete" && state !== "length";
     if (none) this.turns = this.turns.filter((turn) => turn !== running.turn);
     this.keep();
@@ -180,10 +211,15 @@ export class Talk extends EventTarget {
 /** A turn as it was kept: of an answer that its page was left in the middle of, what there was. None where it is no turn. @returns {object[]} */
 function kept(turn) {
   if (typeof turn?.text !== "string" || !ROLES.includes(turn.role)) return [];
-  const { role, text, state, model, tokens, seconds } = turn;
-  if (role === "user") return [{ role, text }];
-  const known = { model: typeof model === "string" ? model : undefined, tokens: numberOf(tokens), seconds: numberOf(seconds) };
+  const { role, text, of, state, model, tokens, seconds } = turn;
+  const pair = typeof of === "string" ? { of } : {};
+  if (role === "user") return [{ role, text, ...pair }];
+  const known = { ...pair, model: typeof model === "string" ? model : undefined, tokens: numberOf(tokens), seconds: numberOf(seconds) };
   return [{ role, text, state: ENDS.includes(state) ? state : "stopped", ...known }];
+}
+
+function newName() {
+  return `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 }
 
 function numberOf(value) {

@@ -37,7 +37,7 @@ export class TurnList extends EventTarget {
     for (const [turn, view] of this.#views) view.show(turn === asked || turn === turns.at(-1), more(turn), turn === turns.at(-1));
     const elements = [...this.#views.values()].map(({ element }) => element);
     for (const gone of [...this.#list.children].filter((child) => !elements.includes(child))) gone.remove();
-    this.#list.append(...elements.filter((element) => !element.isConnected));
+    elements.forEach((element, index) => element.isConnected || this.#list.insertBefore(element, this.#list.children[index] ?? null));
     if (follows) this.#frame.scrollTop = this.#frame.scrollHeight;
   }
 

@@ -3,6 +3,7 @@
  */
 import { adminToken } from "../admin/access.js";
 import { h } from "../shared/page/dom.js";
+import { problemText } from "../shared/notices/problems.js";
 import { apiKey } from "../shared/service/fleet.js";
 import { setLabel, setMessage } from "./words.js";
 
@@ -32,7 +33,7 @@ export function tryPanel({ summary, access }, request) {
       setMessage(said, "docs.try.status", { status: answer.status, seconds: ((performance.now() - started) / 1000).toFixed(2) });
     } catch (error) {
       result.replaceChildren();
-      setMessage(said, "docs.failed");
+      setMessage(said, "text.plain", { text: () => problemText({ code: "no_answer" }) });
       if (!(error instanceof TypeError)) throw error; // a network that is down
     } finally {
       button.disabled = false;

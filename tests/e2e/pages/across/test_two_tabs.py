@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.browser import WatchedPage
+from tests.e2e.chats import answer_with, events, send
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
 
@@ -131,3 +134,28 @@ def test_a_voice_that_another_tab_deleted_leaves_the_list(
     expect(page.locator("#voice-sheet")).to_contain_text("not there any more")
     page.keyboard.press("Escape")
     expect(page.locator(".voice-card", has_text="Anna")).to_have_count(0)
+
+
+def hold(held: dict[str, Route], name: str, route: Route) -> None:
+    held[name] = route
+
+
+def test_chats_of_two_tabs_at_once_are_one_conversation(page: Page, fleet: Server) -> None:
+    tabs = {"here": page, "there": page.context.new_page()}
+    held: dict[str, Route] = {}
+    for name, tab in tabs.items():
+        answer_with(tab)
+        tab.route("**/v1/chat/completions", partial(hold, held, name))
+        tab.goto(f"{fleet.url}/chat")
+        expect(tab.locator(".lamp")).to_have_attribute("data-state", "ready")
+    for name, tab in tabs.items():
+        with tab.expect_request("**/v1/chat/completions"):
+            send(tab, f"From {name}.")
+        expect(tab.locator("#chat")).to_have_attribute("data-state", "asking")
+    for name, route in held.items():
+        route.fulfill(body=events(f"To {name}."), headers={"content-type": "text/event-stream"})
+        expect(tabs[name].locator("#chat")).to_have_attribute("data-state", "idle")
+    for tab in tabs.values():
+        expect(tab.locator(".question, .answer")).to_have_text(
+            ["From here.", re.compile("To here."), "From there.", re.compile("To there.")]
+        )
