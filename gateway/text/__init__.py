@@ -13,6 +13,7 @@ rules.py       what a rule is, and which of two rules has its way
 steps.py       work that is done a bit at a time
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
+lines.py       where a line ends that no sign ends
 printable.py   which characters a line of words may hold
 lookalikes.py  which letters of other scripts look like Latin ones
 addresses.py   URLs, e-mail addresses, file names

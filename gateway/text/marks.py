@@ -8,6 +8,7 @@ import html
 import re
 import unicodedata
 
+from gateway.text.lines import LINES
 from gateway.text.rules import Rule, rule
 
 EMOJI = (
@@ -111,6 +112,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"^[|: \t-]+$", lambda match: "" if "---" in match[0] else None, re.M),
     rule(rf"{_LAST}(?P<say>[ \t]*\n)(?={_BULLET})", _paused),
     rule(rf"^[ \t]*{_NUMBER}[^\n]*{_LAST}(?P<say>[ \t]*\n)(?=[ \t]*{_NUMBER})", _paused, re.M),
+    *LINES,
     rule(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<say>\[[ xX]\][ \t]+)(?=\S)", "", re.M),
     rule(r"^[ \t]*(?P<say>[-*+•][ \t]+)(?=\S)(?!\d+\s*=)", "", re.M),
     rule(r"^(?P<say>[ \t]*\|[ \t]*)(?=.*\|[ \t]*$)", "", re.M),

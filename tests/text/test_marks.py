@@ -26,6 +26,32 @@ SAID = {
     "1/ It costs $5": "one. It costs five dollars",
 }
 
+LINES = {
+    "I wandered lonely\nThat floats on high\nBeside the lake,\nBeneath the trees.": "I wandered lonely,\nThat"
+    " floats on high,\nBeside the lake,\nBeneath the trees.",
+    "10 Downing Street\nLondon": "ten Downing Street,\nLondon",
+    "# Chapter 1\nIt was a dark and\nstormy night in\nParis.": "Chapter one,\nIt was a dark and\nstormy night"
+    " in\nParis.",
+    "Name: Ann\nAge: 35": "Name: Ann,\nAge: thirty-five",
+    "id,name\n1,Ann\n2,Bob": "id,name.\none,Ann.\ntwo,Bob",
+    "| Fruit | Price |\n|---|---|\n| Pear | $3 |\n| Fig | $2 |": "Fruit, Price.\n\nPear, three dollars.\nFig,"
+    " two dollars",
+    "14:30:12 began\n14:30:13 done": "fourteen thirty and twelve seconds began,\nfourteen thirty and thirteen"
+    " seconds done",
+    "It cost $5 in the old\nParis and then\nwe slept in\nLondon": "It cost five dollars in the old\nParis and"
+    " then\nwe slept in\nLondon",
+    "a visit to the old town and its harbour, which took us\nAnn": "a visit to the old town and its harbour,"
+    " which took us\nAnn",
+    "静夜思\n李白\n床前明月光，\n疑是地上霜。": "静夜思，\n李白，\n床前明月光，\n疑是地上霜。",
+    "这是一段很长的文字它在一行里没有写完\n所以接着写": "这是一段很长的文字它在一行里没有写完\n所以接着写",
+    "```sh\nA\n```": "\nA\n",
+}
+
+
+@pytest.mark.parametrize("written", LINES)
+def test_a_line_that_no_sign_ends_gets_a_breath_unless_it_goes_on(written: str) -> None:
+    assert normalise(written, "en").text == LINES[written]
+
 
 @pytest.mark.parametrize("written", SAID)
 def test_what_is_not_said(written: str) -> None:
