@@ -84,6 +84,16 @@ def test_a_wrong_value_is_fatal(options: dict[str, object]) -> None:
         load_settings(**options)
 
 
+@pytest.mark.parametrize("url", ["http://ann:hunter2@a:1", "ann:hunter2@a:1", "ftp://ann:hunter2@a/path"])
+def test_a_password_in_the_url_of_a_worker_is_refused_and_not_repeated(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(workers=url, host="no host") == 2
+    said = capsys.readouterr().err
+    assert "voxfleet gateway: worker_urls: " in said and "worker_secret" in said
+    assert "hunter2" not in said
+
+
 @pytest.mark.parametrize("secret", ["a secret of Zürich", "the secret of 北京", "two lines\nare no header"])
 @pytest.mark.parametrize("field", ["admin_token", "worker_secret", "api_keys.ann.key"])
 def test_a_secret_that_not_every_client_can_send_is_refused_by_name(

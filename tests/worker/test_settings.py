@@ -57,6 +57,7 @@ def test_a_variable_of_the_gateway_is_none_of_the_worker(monkeypatch: pytest.Mon
         {"gateway_urls": "ftp://a"},
         {"gateway_urls": "http://a/path"},
         {"advertised_url": "here"},
+        {"gateway_urls": "http://ann:hunter2@a:1"},
         {"advertised_url": "http://a:99999"},
         {"gateway_urls": "http://a", "host": "0.0.0.0", "secret": "s"},
     ],

@@ -210,6 +210,8 @@ def is_loopback(host: str) -> bool:
 def check_base_url(url: str) -> str:
     """`url` without a slash at its end. Raises ValueError for anything but scheme, host and port."""
     parts = urlsplit(url.rstrip("/"))
+    if "@" in parts.netloc:  # logs and operators are told of URLs
+        raise ValueError("a base URL has no user and password: who may connect knows worker_secret")
     wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query
     if wrong or parts.port == 0:  # asking for a port that is none raises too
         raise ValueError(f"not a base URL such as http://host:22400: {url}")
