@@ -33,7 +33,7 @@ export function tryPanel({ summary, access }, request) {
       setMessage(said, "docs.try.status", { status: answer.status, seconds: ((performance.now() - started) / 1000).toFixed(2) });
     } catch (error) {
       result.replaceChildren();
-      setMessage(said, "text.plain", { text: () => problemText({ code: "no_answer" }) });
+      setMessage(said, "text.plain", { text: () => problemText({ code: "no_answer", message: error.message }) });
       if (!(error instanceof TypeError)) throw error; // a network that is down
     } finally {
       button.disabled = false;
