@@ -9,6 +9,7 @@ model_runner.py    what a model must offer so that the engine can drive it
 model_engine.py    what the engines of all model families have in common
 loop.py            the thread that owns an engine
 forks.py           what a fork of a process finds of the engines in it
+interrupts.py      Ctrl-C where no thread of its own steps an engine
 output_stream.py   the outputs of one request on their way to its reader
 sequence.py        one request: its tokens, its blocks, how far it is computed
 config.py          the limits of one engine

@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 from tqdm import tqdm
 
 from engine.errors import EngineError, RequestError
+from engine.interrupts import held_back
 from engine.loop import CLOSED, EngineLoop
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.loading import make_engine
@@ -126,16 +127,20 @@ class LLM:
         outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
         sequences = [engine.prepare(request) for request in requests]
         try:
-            for sequence in sequences:
-                engine.add(sequence)
+            with held_back():
+                for sequence in sequences:
+                    engine.add(sequence)
             with tqdm(total=len(requests), desc="Generating", disable=not use_tqdm) as bar:
                 while engine.has_unfinished():
-                    for output in self._stepped_here().step():
+                    with held_back():
+                        step = self._stepped_here().step()
+                    for output in step:
                         outputs[output.request_id].append(output)
                         bar.update(output.finish_reason is not None)
         finally:
-            for request_id in outputs:  # an interrupted call leaves nothing behind
-                engine.cancel(request_id)
+            with held_back():
+                for request_id in outputs:  # an interrupted call leaves nothing behind
+                    engine.cancel(request_id)
         return outputs
 
     def chat(
@@ -160,13 +165,13 @@ class LLM:
     def add_request(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> str:
         """Queue a prompt for `step`; returns the name of the request. Raises RequestError."""
         request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
-        with self._stepping:
+        with self._stepping, held_back():
             self._stepped_here().add_request(request)
         return request.request_id
 
     def step(self) -> list[TextOutput]:
         """One token for every request that runs."""
-        with self._stepping:
+        with self._stepping, held_back():
             return self._stepped_here().step()
 
     def is_finished(self) -> bool:
@@ -175,7 +180,7 @@ class LLM:
 
     def cancel(self, request_id: str) -> bool:
         """Drop a request of `add_request`; False when there is none of this name."""
-        with self._stepping:
+        with self._stepping, held_back():
             return self._stepped_here().cancel(request_id)
 
     async def stream(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.errors import EngineError, OptionsError, RequestError
+from engine.kv_cache.blocks import Blocks
 from models.config_fields import ConfigError
 from models.llm import LLM, SamplingParams
 from models.llm.api import Completion
@@ -91,6 +93,21 @@ def test_generate_leaves_nothing_behind_and_takes_over_nothing(
     llm.add_request("hello", SamplingParams(max_tokens=3))
     with pytest.raises(EngineError, match="add_request are unfinished"):
         llm.generate(["one"], use_tqdm=False)
+
+
+def test_ctrl_c_in_the_middle_of_a_step_loses_no_block(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, cache = Blocks.take, llm._engine._llm.scheduler.block_manager
+
+    def interrupted(blocks: Blocks) -> int:
+        block = take(blocks)
+        signal.raise_signal(signal.SIGINT)
+        return block
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Blocks, "take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            llm.generate("hello", use_tqdm=False)
+    assert llm.is_finished() and cache.num_free_blocks == cache.num_blocks
 
 
 def test_a_stream_tells_tokens_as_they_come_and_can_be_left(llm: LLM) -> None:
