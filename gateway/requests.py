@@ -213,7 +213,7 @@ class StreamRequest(SaidRequest):
 
 
 def fields_of(message: str | bytes, what: str = "message") -> dict[str, Any]:
-    """Of a message over a socket. `what`: its protocol's word for it. Raises ApiError."""
+    """The fields of a message over a socket. `what`: its protocol's word for it. Raises ApiError."""
     try:
         fields = json.loads(message)
     except (ValueError, RecursionError) as error:

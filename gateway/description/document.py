@@ -103,7 +103,7 @@ def _security(operation: Operation, anonymous: bool) -> list[dict[str, list[str]
 def _parameters(
     known: list[dict[str, Any]], operation: Operation, values: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Those of the path, the query, and headers; with examples."""
+    """The parameters of the path, the query, and headers; with examples."""
     by_name = {each["name"]: each for each in known}
     for name in _PLACE.findall(operation.path):
         by_name.setdefault(name, {"name": name, "in": "path", "required": True, "schema": {"type": "string"}})

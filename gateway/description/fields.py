@@ -21,7 +21,7 @@ def query_parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def form_schema(file: str, model: type[BaseModel] | None) -> dict[str, Any]:
-    """Of multipart/form-data with the file `file`. Fields are texts; one that is an object is JSON."""
+    """The schema of a form with the file `file`. Its fields are texts; one that is an object is JSON."""
     properties: dict[str, Any] = {file: {"type": "string", "format": "binary"}}
     required = [file]
     if model is not None:

@@ -54,7 +54,7 @@ Kind = TypeVar("Kind", bound=Context)
 
 
 class Contexts(Generic[Kind]):
-    """Those that are open, by id."""
+    """The contexts that are open, by id."""
 
     def __init__(self, request_id: str, ended: Callable[[str, ApiError | None], None]) -> None:
         """`ended` is told the id of a context that is over, and what ended it if not all was said."""

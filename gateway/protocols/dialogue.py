@@ -186,12 +186,12 @@ class Dialogue:
         self._session.keep_alive()
 
     def change_speed(self, speed: float) -> None:
-        """Of the sentences that nobody has begun to speak."""
+        """Change the speed of the sentences that nobody has begun to speak."""
         self._start.speed = speed
 
     @property
     def end(self) -> int:
-        """Of all that was appended, in characters."""
+        """The end of all that was appended, in characters."""
         return self._spoken + len(self._appended)
 
     def _feed(self) -> None:

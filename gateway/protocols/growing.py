@@ -49,7 +49,7 @@ class GrowingResponse(Response):
 
     @abstractmethod
     def _headers(self) -> dict[str, str]:
-        """Of the response, asked for when it begins."""
+        """The headers of the response, asked for when it begins."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer. Raises ApiError before anything was sent."""

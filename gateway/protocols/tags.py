@@ -81,7 +81,7 @@ class Tags:
 
 
 def clip_fields(text: str, *, cues: bool = False) -> dict[str, str]:
-    """Of a request that says this text: SSML where there are pauses in it."""
+    """The fields of a request that says this text: SSML where there are pauses in it."""
     tags = Tags(cues=cues)
     pauses = [tag for tag in _TAG.finditer(text) if tag["name"] == "break" and not tag["end"]]
     if not pauses:

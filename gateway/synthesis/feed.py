@@ -1,4 +1,4 @@
-"""The audio of a clip on its way to the listener: at the rate and speed that he asked for, with the times of
+"""The audio of a clip on its way to the listener: at the rate and speed that it asked for, with the times of
 its words and the pieces of its token.
 """
 
@@ -71,7 +71,7 @@ class Feed:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the listener takes no more for now, or what is on its way to him is too much."""
+        """Whether the listener takes no more for now, or what is on its way to it is too much."""
         return self._listener.is_behind or self._delivery.is_behind
 
     async def drained(self) -> None:

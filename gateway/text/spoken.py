@@ -122,5 +122,5 @@ def _touch(left: str, right: str) -> bool:
 
 
 def is_ideogram(character: str) -> bool:
-    """Of Chinese."""
+    """Whether the character is a Chinese one."""
     return bool(character) and ("\u3400" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff")

@@ -125,7 +125,7 @@ def _token_ids(name: str, ids: Any) -> tuple[int, ...]:
 
 
 def _biases(given: Any) -> dict[int, float]:
-    """Of token ids, as far as fp32 goes. Raises RequestError for anything else, and for too large ones."""
+    """Biases of token ids, as far as fp32 goes. Raises RequestError for all else, and for too large ones."""
     name = "logit_bias"
     if not isinstance(given, Mapping):
         raise RequestError(f"{name} must be a mapping of token ids to numbers, got {given!r}", name)

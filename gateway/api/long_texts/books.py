@@ -54,7 +54,7 @@ def most_bytes(settings: GatewaySettings) -> int:
 
 
 async def _check_number(request: Request, gateway: GatewayDep) -> None:
-    """That a body has too many blocks is seen before any of them is looked at. Raises ApiError 422."""
+    """Refuse a body with too many blocks before any of them is looked at. Raises ApiError 422."""
     try:
         body = await request.json()  # which has been read by now
     except (ValueError, RecursionError):  # which FastAPI tells

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Confirmations:
-    """Those of one session. A pause is True, a resumption False."""
+    """The open confirmations of one session. A pause is True, a resumption False."""
 
     def __init__(self, tell: Callable[[bool], None]) -> None:
         """`tell`: says to the client that the session pauses or goes on."""

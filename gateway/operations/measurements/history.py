@@ -194,7 +194,7 @@ class History:
         return sorted((span for span in spans if span[0] >= first), key=lambda span: span[0])
 
     async def _stored(self, length: int, first: int, now: float) -> tuple[list[_Row], int] | None:
-        """Of all gateways, and how many there are now; None when the database fails."""
+        """The rows of all gateways, and how many there are now; None when the database fails."""
         try:
             return await to_its_end(self._load(length, first, now))
         except FAILURES as error:

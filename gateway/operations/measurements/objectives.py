@@ -42,7 +42,7 @@ def promise(metrics: Metrics, settings: GatewaySettings) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """Of which kind a request is: labels with few values, whatever clients send."""
+    """The kind of a request: labels with few values, whatever clients send."""
 
     model: str
     """Which spoke it; "" for none."""

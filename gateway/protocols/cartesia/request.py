@@ -59,7 +59,7 @@ class OutputFormat(_Part):
 
 
 class GenerationConfig(_Part):
-    """Of which the speed is taken."""
+    """The client's generation settings, of which the speed is taken."""
 
     speed: Annotated[float, Field(ge=0.25, le=4)] | None = None
 

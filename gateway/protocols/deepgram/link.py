@@ -114,7 +114,7 @@ class SpeakLink(DialogueListener):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """Of the connection, and the voice that speaks."""
+        """Facts about the connection, and the voice that speaks."""
         return {"request_id": self._socket.request_id, "model_name": self._model, "model_version": "1"}
 
     @property

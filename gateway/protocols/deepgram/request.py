@@ -85,7 +85,7 @@ class SpeakQuery(BaseModel):
 
     @property
     def streamed_format(self) -> str:
-        """Of the audio over a socket."""
+        """The format of the audio over a socket."""
         return STREAMED[self.encoding or "linear16"]
 
 

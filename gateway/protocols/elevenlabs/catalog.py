@@ -58,7 +58,7 @@ async def get_voice(voice_id: str, request: Request, gateway: GatewayDep) -> dic
 
 
 def list_models(gateway: Gateway) -> list[dict[str, Any]]:
-    """Those that are served, for `GET /v1/models`."""
+    """The models that are served, for `GET /v1/models`."""
     models = gateway.pool.workers.models("speech")
     limit = gateway.settings.max_text_characters
     return [

@@ -54,7 +54,7 @@ class Lines(Lenient):
         return orders
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Of the answer."""
+        """The headers of the answer."""
         return headers_of(request, ignored_fields(self.model_extra))
 
 

@@ -108,7 +108,7 @@ class Options:
 
     @property
     def tags(self) -> Tags:
-        """Those that the model's text may have."""
+        """The tags that the model's text may have."""
         return Tags(cues=has_cues(self._query.model_id))
 
     def start(self, gateway: Gateway, voice: str, settings: VoiceSettings | None) -> Start:

@@ -45,7 +45,7 @@ class ElevenLabsClip(Lenient):
         return ignored_fields([*self.model_extra, *(f"voice_settings.{name}" for name in settings)])
 
     def to_tts_request(self, gateway: Gateway, voice: str, format_name: str | None) -> TtsRequest:
-        """The same as a `TtsRequest`. Raises ApiError."""
+        """The request as a `TtsRequest`. Raises ApiError."""
         output = output_format(format_name or DEFAULT_FORMAT)
         fields = {
             **clip_fields(self.text, cues=has_cues(self.model_id)),

@@ -120,7 +120,7 @@ class Connection:
         self._voice = await known_voice(self._gateway, self._socket.connection.path_params["voice_id"])
 
     def _id(self, message: Message) -> str:
-        """Of the context that it is about."""
+        """The id of the context that the message is about."""
         return (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
 
     async def _obey(self, message: Message) -> None:

@@ -81,7 +81,7 @@ async def _order(
 
 
 def headers_of(request: Request, ignored: dict[str, str]) -> dict[str, str]:
-    """Of every answer."""
+    """The headers of every answer."""
     return {"request-id": request.state.request_id, **ignored}
 
 

@@ -35,7 +35,7 @@ TOO_LONG = "context_length_exceeded"
 
 
 def most_bytes(settings: GatewaySettings) -> int:
-    """Of a body: JSON spells few characters in more than six bytes."""
+    """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * settings.max_prompt_characters + settings.max_body_bytes
 
 
@@ -130,7 +130,7 @@ def usage_of(outcomes: Sequence[AnswerOutcome], n: int) -> dict[str, Any]:
 
 
 def fingerprint(revision: str) -> str:
-    """Of the weights that wrote: the same seed writes the same with the same one."""
+    """Names the weights that wrote: with the same one, the same seed writes the same."""
     return f"fp_{revision[:16]}"
 
 
@@ -239,7 +239,7 @@ class AnswerStream(GrowingResponse):
         self._outbox.put(self.choice_event(index, content, finish_reason))
 
     def choice_event(self, index: int, content: dict[str, Any], finish_reason: str | None) -> str:
-        """The same as text."""
+        """The event of a choice as text."""
         return self._event([{"index": index, **content, "finish_reason": finish_reason}], None)
 
     def _event(

@@ -62,7 +62,7 @@ def _values(value: Any) -> Iterable[Any]:
 
 
 def _check_number(messages: Any) -> Any:
-    """That there are too many is seen before any of them is looked at."""
+    """Refuse too many messages before any of them is looked at."""
     if isinstance(messages, list) and len(messages) + sum(map(_parts, messages)) > MOST_CHAT_MESSAGES:
         raise ValueError(f"has more than {MOST_CHAT_MESSAGES} messages and parts of messages")
     return messages

@@ -97,7 +97,7 @@ class CompletionForm:
 
 
 def _logprobs(facts: list[TokenFacts] | None, begins_at: int) -> dict[str, Any] | None:
-    """Of each token; where it begins is counted in characters of the tokens, of which some are parts."""
+    """Log probabilities. Offsets count characters of the tokens, some of which are parts of one."""
     if facts is None:
         return None
     offsets, at = [], begins_at

@@ -18,7 +18,7 @@ router = APIRouter()
 
 
 async def list_models(request: Request, gateway: Gateway) -> dict[str, Any]:
-    """Those that are served, of speech and of text, and "model:adapter" for what the caller may speak with.
+    """The models of speech and of text, and "model:adapter" for what the caller may speak with.
 
     Raises ApiError 503 when the database cannot be asked for adapters.
     """
@@ -36,7 +36,7 @@ async def get_model(id: str, request: Request, gateway: GatewayDep) -> dict[str,
 
 @router.get("/v1/audio/models")
 async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
-    """The same as Open WebUI asks for it, without a key."""
+    """The speech models as Open WebUI asks for them, without a key."""
     return {"models": [{"id": name} for name in sorted(served_models(gateway.pool))]}
 
 

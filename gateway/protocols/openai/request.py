@@ -42,7 +42,7 @@ _LANGUAGES = {
 
 
 def voice_id(voice: Any) -> Any:
-    """Of a name or id, or an object with it as its `id`."""
+    """The id or name of a voice, which may be the `id` of an object."""
     return voice["id"] if isinstance(voice, dict) and voice.keys() == {"id"} else voice
 
 
@@ -104,7 +104,7 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
         return self.response_format == "flac" if self.stream is None else not self.stream
 
     def to_tts_request(self, served_models: set[str]) -> TtsRequest:
-        """The same as a `TtsRequest`; a model name that nobody serves is left out.
+        """The request as a `TtsRequest`; a model name that nobody serves is left out.
 
         PCM has OpenAI's sample rate, which its clients take for granted. Raises ApiError.
         """

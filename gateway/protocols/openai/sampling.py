@@ -128,7 +128,7 @@ class SamplingFields(Lenient):
         return "max_tokens"
 
     def most_tokens(self) -> int | None:
-        """Of each answer, as the client says."""
+        """The most tokens of each answer, as the client says."""
         value: int | None = getattr(self, self.most_tokens_field)
         return value
 

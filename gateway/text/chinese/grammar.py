@@ -40,7 +40,7 @@ _CLAUSE = re.compile(r"[^，,。；;！!？?：:\n、]+(?:,(?=\d)[^，,。；;�
 
 
 def by_grammar(text: str, kept: Sequence[tuple[int, int]] = ()) -> Iterator[list[Edit]]:
-    """Of each clause with a figure in it, as the grammars say it; ranges that are `kept` end a clause."""
+    """The edits of each clause with a figure in it, by the grammars; ranges that are `kept` end a clause."""
     edges = [0, *(edge for place in kept for edge in place), len(text)]
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         for match in _CLAUSE.finditer(text, start, end):
