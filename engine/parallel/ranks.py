@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from engine import forks
 from engine.errors import DeviceLostError
 from engine.parallel.channel import Array, Channel, ChannelClosedError, Message, Number
 from engine.parallel.group import Group, Place
@@ -62,6 +63,7 @@ class Ranks:
         self._steps, self._in_step = 0, False
         self._watch = Watch(size)
         self._watcher = threading.Thread(target=self._run_watch, name="ranks", daemon=True)
+        forks.watch(self)
 
     def start(self, told: list[dict[str, Any]]) -> None:
         """Start the processes. told: for each, beside its place. Raises OSError, DeviceLostError."""
@@ -158,6 +160,14 @@ class Ranks:
             channel.close()
         self._channels.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def forked(self) -> None:
+        """See `engine.forks`: the other ranks are those of another process."""
+        self._changed, self._losing = threading.Condition(), threading.Lock()
+        self._lost = DeviceLostError(forks.FORKED)
+        for channel in self._channels:
+            channel.close()
+        self._channels, self._processes = [], []
 
     def _send(self, index: int, send: Callable[[Channel], None]) -> None:
         try:

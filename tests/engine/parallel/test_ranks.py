@@ -17,10 +17,12 @@ import pytest
 import torch
 
 from engine.errors import DeviceLostError
+from engine.forks import FORKED
 from engine.parallel import meeting
 from engine.parallel.ranks import Ranks
 from tests.engine.parallel import rank as steps
 from tests.engine.parallel.processes import is_running
+from tests.in_fork import in_fork
 
 NOTHING = np.zeros(0, np.int64)
 
@@ -62,6 +64,14 @@ def test_a_rank_that_hangs_raises_or_dies_in_a_step_ends_all(ranks: Ranks, step:
     assert not any(map(is_running, pids))
     with pytest.raises(DeviceLostError, match=reason), ranks.step(steps.COMPUTE, NOTHING, NOTHING):
         pytest.fail("a lost engine began a step")
+
+
+def test_a_fork_that_closes_ends_no_rank_of_another_process(ranks: Ranks) -> None:
+    pids = pids_of(ranks)
+    assert FORKED in in_fork(ranks.check)
+    assert in_fork(ranks.close) == "None"
+    with ranks.step(steps.COMPUTE, NOTHING, NOTHING):
+        assert len(ranks.answers()) == len(pids) == 2
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
