@@ -54,6 +54,9 @@ class DialogueListener(Listener):
         """Forget audio that has not left yet; its samples."""
         return 0
 
+    def idle(self) -> None:
+        """Nothing was said for so long that the dialogue will end, unless `keep_alive` is called."""
+
 
 class Dialogue:
     """One stretch of speech; also the `Outlet` of its session."""
@@ -233,6 +236,8 @@ class Dialogue:
                 self._listener.spoke()
             case "error":
                 self._listener.refused(message["error"])
+            case "idle":
+                self._listener.idle()
 
     def audio(self, pcm: bytes) -> None:
         """Its next samples. Raises ApiError when the client leaves too much unread."""

@@ -19,6 +19,9 @@ LIVE_PATH = "/ws/live"
 _TEXT_PATHS = (LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "/v2/speak", "/tts/websocket")
 """Ends of paths where text may come token by token, so that more messages a second are allowed."""
 
+PINGED_AT = "voxfleet.pinged_at"
+"""ASGI extension of a WebSocket: when its client has sent the last ping, by the clock of the event loop."""
+
 _FRAGMENT_BYTES = 64
 """What a fragment of a message takes beside its content."""
 _FRAGMENTS_PER_SECOND = 5000.0
@@ -101,6 +104,7 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
 
     def handle_ping(self) -> None:
         if not self._refuse_flood(self._rate):
+            self.scope["extensions"][PINGED_AT] = self.loop.time()
             super().handle_ping()
 
     def handle_pong(self, event: Frame) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
+from gateway.edge.connections.websocket import PINGED_AT
 from gateway.errors import ApiError, error_response
 from gateway.protocols.deepgram.messages import Messages
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
@@ -103,6 +105,12 @@ class SpeakLink(DialogueListener):
     def drop_audio(self) -> int:
         """What has not left yet will not; in samples."""
         return self._socket.outbox.drop_audio() // self._sample_bytes
+
+    def idle(self) -> None:
+        """Pings are a sign of life: clients send them by themselves, and no KeepAlive."""
+        pinged_at = self._socket.connection.scope["extensions"].get(PINGED_AT, -math.inf)
+        if pinged_at > asyncio.get_running_loop().time() - self._socket.gateway.settings.live_idle_seconds:
+            self._dialogue.keep_alive()
 
     def refused(self, error: dict[str, Any]) -> None:
         """A sentence was not spoken."""

@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from tests.gateway.protocols.deepgram.links import HEADERS, Speech
-from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, started_fleets
 
 PLUGIN_QUERY = "model=flux-heather-en&encoding=linear16&sample_rate=24000&mip_opt_out=false&tag=a&tag=b"
 
@@ -168,3 +168,19 @@ async def test_a_wrong_message_is_warned_of(fleet: GatewayProcess) -> None:
         )
         await socket.say("Interrupt", playback_offset={"type": "time_ms", "value": -1})
         assert (await socket.receive_type("Warning"))["code"] == "INVALID_VALUE"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_pings_keep_a_silent_socket_open(version: str) -> None:
+    with started_fleets() as start:
+        gateway, _ = start(1, slots=4, step_ms=2, gateway={"live_idle_seconds": 0.5})
+        url = f"ws://127.0.0.1:{gateway.port}/{version}/speak"
+        async with (
+            connect(url, proxy=None, ping_interval=0.1) as alive,
+            connect(url, proxy=None, ping_interval=None) as silent,
+        ):
+            assert await Speech(silent).receive_rest() == 1008
+            speech = Speech(alive)
+            await speech.say("Speak", text=TEXT)
+            await speech.say("Close")
+            assert await speech.receive_rest() == 1000 and speech.pcm
