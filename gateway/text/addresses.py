@@ -56,7 +56,7 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
             say_all,
         ),
         rule(
-            r"(?<![\w/.:<¢%°€£])(?<!\$(?=/))(?<!\)(?=/[A-Za-z]\W))(?<!\)(?=/[A-Za-z]\Z))(?P<say>[~.]{0,2}/\.?[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+            r"(?<![\w/.:<¢%°€£])(?<![A-Z]\+)(?<!\$(?=/))(?<!\)(?=/[A-Za-z]\W))(?<!\)(?=/[A-Za-z]\Z))(?P<say>[~.]{0,2}/\.?[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
             r"(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",
             say_all,
         ),

@@ -48,6 +48,10 @@ def _unescaped(match: re.Match[str]) -> str | None:
     return None if said == match[0] else said
 
 
+def _parted(match: re.Match[str]) -> str:
+    return "，" if "\u3400" <= match.string[match.start() - 1] <= "\u9fff" else ", "
+
+
 def _paused(match: re.Match[str]) -> str:
     """A line before an item of a list; it would run into that."""
     is_chinese = "\u3400" <= match.string[match.start("say") - 1] <= "\u9fff"
@@ -118,6 +122,8 @@ MARKS: tuple[Rule, ...] = (
     rule(r"^(?P<say>[ \t]*\|[ \t]*)(?=.*\|[ \t]*$)", "", re.M),
     rule(r"(?<![ \t])(?P<say>[ \t]*\|[ \t]*)$", "", re.M),
     rule(r"(?<=[^\s|])(?P<say>[ \t]\|[ \t])(?=[^\n]{0,1000}\|[ \t]*$)", ", ", re.M),
+    rule(r"(?<=[^\s|`.,;:!?。，；：！？+*=<>/-])[ \t][|•｜][ \t](?=[^\s|`])", _parted),
+    rule(r"(?<=[.,;:!?。，；：！？])[ \t](?P<say>[|•｜])[ \t](?=[^\s|`])", ""),
     rule(r"(?<![\w*])(?P<say>\*{1,3})(?=\S)(?=[^*\n]*\S\*)", ""),
     rule(r"(?<=[^\s*])(?P<say>\*{1,3})(?![\w*])|(?<=[\u3400-\u9fff])\*{1,3}(?=[\u3400-\u9fff])", ""),
     rule(r"(?<=[\u3400-\u9fff])(?P<say>\*{1,3})|\*{2,3}(?=[\u3400-\u9fff])", ""),

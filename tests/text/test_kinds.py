@@ -56,6 +56,18 @@ ENGLISH = {
     "(212) 555-0199 x204, text HOME to 74174": "two one two, five five five, zero one nine nine extension two"
     " zero four, text HOME to seven four one seven four",
     "Unit 4/12 Smith St, c/o John, Fl. 3": "Unit four, twelve Smith Street, care of John, Floor three",
+    "3x/day, 1x daily, heat to 375ºF, 1/4 c. oil": "three times a day, one time daily, heat to three hundred"
+    " seventy-five degrees Fahrenheit, one quarter cup oil",
+    "ER+/PR+ and C++/Java, s/p MI, grade 2/4": "ER+/PR+ and C plus plus slash Java, status post MI, grade two"
+    " out of four",
+    "15 U.S.C. 78t(a), 5 F.3d 123 (9th Cir. 1993)": "fifteen U S C seventy-eight t(a), five F third one"
+    " hundred twenty-three (ninth Cir. nineteen ninety-three)",
+    "Pub. L. 117-58, R v. Dudley, Doe d/b/a Foo": "Pub. L. one hundred seventeen, fifty-eight, R versus"
+    " Dudley, Doe doing business as Foo",
+    "x³ − 1, (−∞, 5], a−b, It's −40°": "x cubed minus one, (minus infinity, five], a minus b, It's minus"
+    " forty degrees",
+    "A = {1}, s = 'x', dy/dx = Δv/Δt": "A equals {one}, s equals 'x', dy over dx equals Δv over Δt",
+    "J10-J12, Serves: 4 | Time: 5": "J ten to J twelve, Serves: four, Time: five",
     "(1/3) A thread": "(one of three) A thread",
 }
 
@@ -90,6 +102,7 @@ CHINESE = {
     "u1s1，5v5团战，战绩20/3/15，618活动，95后。": "有一说一，五V五团战，战绩二十、三、十五，"
     "六一八活动，九五后。",
     "依据GB/T 19001-2016，-5%~+5%。": "依据GB/T 一九零零一杠二零一六，百分之负五到正百分之五。",
+    "数量2个 | 单价3元": "数量两个，单价三元",
     "HbA1c 6.5%，eGFR≥90。": "HbA一c 百分之六点五，eGFR大于等于九十。",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.numbers import cardinal, digits, roman, short_code, year
+from gateway.text.english.numbers import cardinal, digits, ordinal, roman, short_code, year
 from gateway.text.rules import Rule, rule
 
 
@@ -32,6 +32,13 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:U\.S\.C\.|USC) §\s?(?P<say>[1-9]\d{3})(?!\d|[.,]\d)", _code),
     rule(r"\bNo\.\s(?P<say>\d{1,4}-\d{3,4})(?![\w-]|[.,]\d)", _docket),
     rule(r"\b(?:Civ|Crim|App|Evid|Bankr)\. P(?P<say>\.)(?=\s\d)", "."),
+    rule(r"\bPub\. L\. (?P<say>\d{2,3}-\d{1,4})(?![\w-]|[.,]\d)", _docket),
+    rule(
+        r"\([A-Z0-9][^()\n]{0,30}(?<!\bp)(?<!\bpp)\.\s(?P<say>(?:1[89]|20)\d\d)(?=\))",
+        lambda match: year(int(match["say"])),
+    ),
+    rule(r"(?<=\d\s)F\.(?P<series>[23])d\b", lambda match: f"F {ordinal(int(match['series']))}"),
+    rule(r"\b(?:R|et al\.)\s(?P<say>v\.?)(?=\s[A-Z])", "versus"),
     rule(r"(?<=\d )n\.\s?(?=[1-9])", "note "),
     rule(
         r"(?<!\w)\[(?P<say>(?:19|20)\d\d)\](?=\s(?:\d{1,2}\s)?[A-Z])", lambda match: year(int(match["say"]))

@@ -134,6 +134,7 @@ def _other_digits(match: re.Match[str]) -> str:
     return digits(match[0])
 
 
+_PERIODS = {"d": "day", "wk": "week", "mo": "month", "yr": "year"}
 _SCALES = {"K": "thousand", "M": "million", "B": "billion"}
 """Of what there are many; a 2B is a pencil."""
 _TIMES = (
@@ -173,6 +174,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"\b(?:[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
+        r"[Gg]rade|[Ss]trength|[Pp]ain:?|A(?:PGAR|pgar)|"
         r"[Gg](?:ives?|ave|iving) (?:it|this|them)(?: an?)?)"
         r"\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
         lambda match: f"{number(match[2])} out of {number(match[3])}",
@@ -209,6 +211,7 @@ RULES: tuple[Rule, ...] = (
         rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-])",
         _compare,
     ),
+    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(-])", _compare),
     rule(
         r"(?<=[\w)|])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],
@@ -219,6 +222,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
     rule(rf"(?<=\d)[xX×](?=\s(?:{_TIMES})\b)", " times"),
     rule(r"(?<=\s)@(?=\s)", "at"),
+    rule(r"(?<![\w.])1(?P<say>x)(?=\s(?:daily|weekly|a|per)\b)", "time"),
+    rule(r"(?<![\w.])\d{1,2}(?P<say>x)(?=\s(?:daily|weekly|nightly|monthly|a|per)\b)", "times"),
+    rule(
+        r"(?<![\w.])\d{1,2}(?P<say>\s?x\s?/\s?(?P<period>day|d|week|wk|month|mo|year|yr)\b)",
+        lambda match: f"times a {_PERIODS.get(match['period'], match['period'])}",
+    ),
     rule(r"±\s?", "plus or minus "),
     rule(r"√\s?", "the square root of "),
     rule(r"(?<!\w)[~≈](?=\s?(?:(?:US|HK|CA|AU|NZ|NT|C|A|S|R)\$|[$€£¥₹])?\d)", "about "),

@@ -50,6 +50,8 @@ UNITS = {
     "kbit/s": "kilobit per second", "Mbit/s": "megabit per second", "Gbit/s": "gigabit per second",
     "mEq": "milliequivalent", "U/L": "unit per liter", "IU/L": "international unit per liter",
     "mIU/L": "milli international unit per liter", "µL": "microliter", "μL": "microliter", "nmol": "nanomole",
+    "ºF": "degree Fahrenheit", "ºC": "degree Celsius", "c.": "cup", "pkg": "package", "pkgs": "package",
+    "µIU": "micro international unit", "cmH2O": "centimeter of water",
     "ly": "light year", "kts": "knot", "inHg": "inch of mercury",
     "MWh": "megawatt hour", "GWh": "gigawatt hour", "TWh": "terawatt hour", "Ah": "amp hour",
 }  # fmt: skip
@@ -69,7 +71,9 @@ _DIMENSIONS = (
 _DIMENSION = {
     unit.replace("_", " "): number for number, units in enumerate(_DIMENSIONS) for unit in units.split()
 }
-UNIT_END = r"(?![A-Za-z0-9²³'’])(?:\.(?=[,;:)]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
+UNIT_END = (
+    r"(?![A-Za-z0-9²³'’]|\([a-z0-9]{1,3}\))(?:\.(?=[,;:)]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
+)
 """With a full stop where the sentence goes on behind it."""
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 
