@@ -120,6 +120,24 @@ def test_every_default_in_the_table_is_that_of_the_code(settings: type) -> None:
     assert wrong == {}
 
 
+def test_every_default_that_a_document_names_behind_a_setting_is_that_of_the_code() -> None:
+    """As in `max_jobs` (1000) and `max_document_bytes` (50 MiB)."""
+    units = {"": 1, " MiB": 2**20, " s": 1, " ms": 1e-3}
+    named = re.compile(rf"`(\w+)` \(([\d,.]+)({'|'.join(filter(None, units))}|)\)")
+    defaults: dict[str, set[Any]] = defaultdict(set)
+    for settings in (ServeSettings, GatewaySettings, WorkerSettings):
+        for name, field in settings.model_fields.items():
+            defaults[name].add(field.default)
+    told = [
+        (document, name, float(number.replace(",", "")) * units[unit])
+        for document in DOCUMENTS
+        for name, number, unit in named.findall((ROOT / document).read_text())
+        if any(isinstance(default, int | float) for default in defaults.get(name, ()))
+    ]
+    assert len(told) > 20
+    assert [each for each in told if each[2] not in defaults[each[1]]] == []
+
+
 def test_every_field_of_a_clip_is_in_the_table_of_fields() -> None:
     rows = API.partition("\n## A clip")[2].partition("\n### ")[0]
     cells = "".join(re.findall(r"^\| (`.*?) \|", rows, re.MULTILINE))
