@@ -27,7 +27,10 @@ _EXPECTED_SECONDS = 5.0
 class HostedSession:
     """`open`, then `run`, and in any case `settle`, each once."""
 
-    def __init__(self, gateway: Gateway, outlet: Outlet, request_id: str, protocol: str) -> None:
+    def __init__(
+        self, gateway: Gateway, outlet: Outlet, request_id: str, protocol: str, *, accompanies: bool = False
+    ) -> None:
+        """`accompanies`: a request that counts as one with it, until `stand_alone` of its speech."""
         self.session = LiveSession(gateway.settings, outlet)
         self.witness = LiveWitness(None)
         self.speech: LiveSpeech | None = None
@@ -36,6 +39,7 @@ class HostedSession:
         self._gateway = gateway
         self._request_id = request_id
         self._protocol = protocol
+        self._accompanies = accompanies
         self._began_at = time.monotonic()
 
     @property
@@ -48,6 +52,7 @@ class HostedSession:
         gateway = self._gateway
         gateway.check_open()
         standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
+        standing = replace(standing, accompanies=self._accompanies)
         self._check_sessions(standing)
         facts = start.model_dump(exclude={"type", "record", "priority", "lexicon"}, exclude_none=True)
         facts["protocol"] = self._protocol

@@ -69,13 +69,15 @@ class Dialogue:
         protocol: str,
         listener: DialogueListener,
         tags: Tags | None = None,
+        *,
+        accompanies: bool = False,
     ) -> None:
-        """`tags`: takes those out of the text that its protocol has."""
+        """`tags`: takes those out of the text that its protocol has. `accompanies`: as `HostedSession`."""
         self._tags = tags
         self._start = start
         self._most_characters = gateway.settings.max_text_characters
         self._listener = listener
-        self._hosted = HostedSession(gateway, self, request_id, protocol)
+        self._hosted = HostedSession(gateway, self, request_id, protocol, accompanies=accompanies)
         self._session = self._hosted.session
         self._interruption = Interruption()
         self._request_id = request_id
@@ -165,6 +167,10 @@ class Dialogue:
     def _take_rest(self) -> None:
         if self._tags is not None:
             self._appended += self._tags.rest()
+
+    def stand_alone(self) -> None:
+        """The request that it accompanied has ended: it counts by itself."""
+        self._hosted.speech.stand_alone()
 
     def cancel(self) -> None:
         """End now: nothing of it is heard any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from gateway.slots.line.tickets import Ticket
 
@@ -14,20 +15,26 @@ class OpenTickets(dict[str, Ticket]):
     def __init__(self) -> None:
         super().__init__()
         self.streams: Counter[str] = Counter()
-        """By tenant."""
+        """By tenant, but for those that accompany others."""
         self.elsewhere: Callable[[str], int] = lambda tenant: 0
         """Requests that a client with a limit has open at other gateways."""
 
     def open(self, ticket: Ticket) -> None:
         """A ticket is admitted."""
         self[ticket.id] = ticket
-        self.streams[ticket.standing.tenant] += 1
+        self.streams[ticket.standing.tenant] += not ticket.standing.accompanies
+
+    def count(self, ticket: Ticket) -> None:
+        """What the ticket accompanied has ended: it counts by itself."""
+        if ticket.standing.accompanies:
+            ticket.standing = replace(ticket.standing, accompanies=False)
+            self.streams[ticket.standing.tenant] += 1
 
     def close(self, ticket: Ticket) -> None:
         """A ticket has ended."""
         del self[ticket.id]
         tenant = ticket.standing.tenant
-        self.streams[tenant] -= 1
+        self.streams[tenant] -= not ticket.standing.accompanies
         if not self.streams[tenant]:
             del self.streams[tenant]
 

@@ -115,7 +115,8 @@ class WorkerPool:
                 self.demand.refused(requirement)
             raise problem
         begun = requirement.revision is not None
-        if 0 < standing.max_streams <= self.tickets.of(standing.tenant, begun):
+        limit = 0 if standing.accompanies else standing.max_streams
+        if 0 < limit <= self.tickets.of(standing.tenant, begun):
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()

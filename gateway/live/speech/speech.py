@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 
 import structlog
 
@@ -192,6 +193,12 @@ class LiveSpeech:
     def cut(self) -> bool:
         """Drop the utterance that is spoken."""
         return self._work.cut()
+
+    def stand_alone(self) -> None:
+        """What it accompanied has ended."""
+        self._standing = replace(self._standing, accompanies=False)
+        if self._ticket is not None:
+            self._gateway.pool.tickets.count(self._ticket)
 
     def let_go(self) -> None:
         """Give back slot or place."""

@@ -86,7 +86,9 @@ class Speaking(DialogueListener):
     async def run(self, writing: Writing, caller: Caller) -> AnswerOutcome:
         """Returns when the answer is written and spoken. Raises ApiError."""
         start = await self._start(caller)
-        self._dialogue = Dialogue(self._gateway, self._request_id, start, self._protocol, self)
+        self._dialogue = Dialogue(
+            self._gateway, self._request_id, start, self._protocol, self, accompanies=True
+        )
         self._dialogue.open(caller)
         try:
             results = await together(self._write(writing), self._dialogue.run(), self._feed())
@@ -115,6 +117,7 @@ class Speaking(DialogueListener):
 
     async def _write(self, writing: Writing) -> AnswerOutcome:
         outcome = await writing.run()
+        self._dialogue.stand_alone()
         self._say(self._aloud.rest())
         self._written = True
         self._changed.set()

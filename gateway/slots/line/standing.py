@@ -41,6 +41,8 @@ class Standing:
     """Requests that the tenant may have at once, waiting ones included; 0: any number."""
     client: str = ""
     """What the tenant runs, for operators to read."""
+    accompanies: bool = False
+    """It is a part of a request that counts: `max_streams` leaves it out of account."""
 
     def for_the_rest(self, heard_seconds: float) -> Standing:
         """The standing of a clip of which `heard_seconds` were heard before."""

@@ -139,6 +139,19 @@ async def test_an_answer_that_is_being_read_is_not_ended_by_a_full_queue(
     await all_free(gateway)
 
 
+async def test_a_spoken_answer_is_one_request_of_its_client(start: StartFleet, model: Path) -> None:
+    key = "ann-0123456789abcdef"
+    workers = [start.worker(model=str(model), device="cpu"), start.worker(step_ms=20)]
+    limits = json.dumps({"ann": {"key": key, "max_streams": 1}})
+    gateway = start.gateway(workers, api_keys=limits).wait_until_serving(2)
+    async with gateway.http(headers={"Authorization": f"Bearer {key}"}) as http:
+        answer, second = await asyncio.gather(
+            *(http.post(CHAT, json={**SPOKEN, "max_tokens": 200}) for _ in range(2))
+        )
+    assert sorted((answer.status_code, second.status_code)) == [200, 429]
+    await all_free(gateway)
+
+
 @pytest.mark.parametrize("format", ["wav", "mp3"])
 async def test_a_whole_answer_holds_a_file(fleet: GatewayProcess, format: str) -> None:
     async with fleet.http() as http:

@@ -102,3 +102,24 @@ async def test_a_resumed_clip_is_not_refused_for_what_another_gateway_tells_of_i
     with pytest.raises(ApiError) as refused, fleet.pool.admit("again", resumed, standing=standing):
         pass
     assert refused.value.code == "too_many_streams"
+
+
+async def test_what_accompanies_a_request_counts_once_that_has_ended(
+    open_tickets: contextlib.ExitStack,
+) -> None:
+    fleet, standing = Fleet(4), Standing("a", max_streams=1)
+    tickets = fleet.pool.tickets
+    along = open_tickets.enter_context(
+        fleet.pool.admit("answer", ANY, standing=replace(standing, accompanies=True))
+    )
+    with fleet.pool.admit("answer", ANY, standing=standing):
+        open_tickets.enter_context(fleet.pool.admit("b", ANY, standing=replace(standing, accompanies=True)))
+        assert tickets.of("a", False) == 1
+    for _ in range(2):
+        tickets.count(along)
+        assert tickets.of("a", False) == 1
+    with pytest.raises(ApiError) as refused, fleet.pool.admit("new", ANY, standing=standing):
+        pass
+    assert refused.value.code == "too_many_streams"
+    open_tickets.close()
+    assert not tickets.streams
