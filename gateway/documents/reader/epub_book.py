@@ -52,7 +52,7 @@ def _read(archive: Archive, text: Text) -> None:
         for item in package.xpath("//*[local-name()='manifest']/*[local-name()='item']")
     }
     encrypted = _encrypted(archive)
-    marks = _marks(archive, package, items)
+    marks = _marks(archive, items)
     chapter: str | None = None
     for reference in package.xpath("//*[local-name()='spine']/*[local-name()='itemref']"):
         item = items.get(reference.get("idref"))
@@ -103,9 +103,7 @@ def _encrypted(archive: Archive) -> set[str]:
     return {resolved("", uri)[0] for uri in found}
 
 
-def _marks(
-    archive: Archive, package: etree._Element, items: dict[str | None, _Item]
-) -> dict[str, dict[str, str]]:
+def _marks(archive: Archive, items: dict[str | None, _Item]) -> dict[str, dict[str, str]]:
     """Path of a page -> fragment ("": its beginning) -> the chapter that begins there."""
     marks: dict[str, dict[str, str]] = {}
     contents = [item for item in items.values() if "nav" in item.properties.split()]
