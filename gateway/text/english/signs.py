@@ -146,7 +146,6 @@ _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
 _OPERAND = r"(?<=[\w)\]²³.°%!])"
-_END = r"(?![A-Za-z0-9])"
 _NUMBERED = "|".join(
     rf"(?<=\b{name}\.)" for name in ("[Pp]", "pp", "[Nn]o", "[Ff]ig", "[Vv]ol", "[Cc]h", "[Oo]p", "[Ll]v")
 )
