@@ -136,6 +136,7 @@ describe("t", () => {
     const seed = { code: "invalid_value", param: "seed", message: "seed: must be less than 9" };
     assert.equal(told(seed), "The seed cannot be used: must be less than 9.");
     assert.equal(told({ code: "missing_field", param: "worker_x" }), "A value (worker_x) is missing.");
+    assert.equal(told({ code: "missing_field", param: "file" }), "The file is empty.");
     assert.equal(told({ code: "of_tomorrow" }), "The server says so.");
     assert.equal(problemText(new DOMException("no source", "NotSupportedError")), "This browser cannot play the audio (no source).");
   });

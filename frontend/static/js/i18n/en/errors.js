@@ -62,6 +62,7 @@ export default {
   "error.missing_field.consent_statement": "Tick the box to agree.",
   "error.missing_field.name": "Give the voice a name.",
   "error.missing_field.audio": "Record something or choose a file first.",
+  "error.missing_field.file": "The file is empty.",
   "error.unknown_field": "This page and the gateway are of different versions.",
   "error.invalid_body": "This page and the gateway are of different versions.",
   "error.invalid_json": "This page and the gateway are of different versions.",

@@ -59,6 +59,7 @@ export default {
   "error.missing_field.consent_statement": "请勾选以示同意。",
   "error.missing_field.name": "请为音色命名。",
   "error.missing_field.audio": "请先录音或选择文件。",
+  "error.missing_field.file": "这个文件是空的。",
   "error.unknown_field": "此页面与网关的版本不同。",
   "error.invalid_body": "此页面与网关的版本不同。",
   "error.invalid_json": "此页面与网关的版本不同。",
