@@ -4,7 +4,7 @@
  * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download", "another" (the same with
  * another seed), "subtitles" (detail: format), "speed" (detail: a factor) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
-import { byId, h, icon, setIcon, setText } from "../../shared/page/dom.js";
+import { byId, icon, setIcon, setText } from "../../shared/page/dom.js";
 import { clock, latency, minutes, ratio } from "../../i18n/format.js";
 import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 import { showProblem } from "../../shared/notices/problem-notice.js";
