@@ -40,39 +40,35 @@ def check_device(device: torch.device) -> None:
         raise DeviceLostError(f"the device {device} computes no more: {reason}") from error
 
 
-def select_device(device: str) -> torch.device:
-    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one.
+def select_device(device: str | int | torch.device) -> torch.device:
+    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one; a
+    number is that of a CUDA device.
 
-    Raises OptionsError for CUDA where there is none.
+    Raises OptionsError for any other one, and for CUDA where there is none.
     """
-    if device == "auto":
-        device = "cuda:0" if torch.cuda.is_available() else "cpu"
-    chosen = torch.device(device)
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise OptionsError(f"device {device}, but {NO_CUDA}")
-    if chosen.type == "cuda" and chosen.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return chosen
-
-
-def select_devices(devices: Sequence[str | int]) -> list[torch.device]:
-    """Each of `devices`, all of one kind; a number is a CUDA device. Raises OptionsError."""
-    if isinstance(devices, str) or not devices:
-        raise OptionsError(f"devices are a list, such as [0, 1] or ['cuda:0', 'cuda:1'], got {devices!r}")
-    chosen = [_named(device) for device in devices]
-    if len({device.type for device in chosen}) > 1:
-        raise OptionsError(f"devices are of one kind, got {', '.join(map(str, devices))}")
-    return chosen
-
-
-def _named(device: str | int) -> torch.device:
     whole = isinstance(device, int) and not isinstance(device, bool)
     name = f"cuda:{device}" if whole else str(device)
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise OptionsError(f"there is no device {device!r}, only numbers, 'cpu', 'cuda' and 'cuda:N'")
-    chosen = select_device(name)
+    if name == "auto":
+        name = "cuda:0" if torch.cuda.is_available() else "cpu"
+    chosen = torch.device(name)
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise OptionsError(f"device {name}, but {NO_CUDA}")
+    if chosen.type == "cuda" and chosen.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
     if chosen.type == "cuda" and chosen.index >= (count := torch.cuda.device_count()):
         raise OptionsError(f"device {name}, but PyTorch sees {count} CUDA devices here")
+    return chosen
+
+
+def select_devices(devices: Sequence[str | int]) -> list[torch.device]:
+    """Each of `devices`, all of one kind, see `select_device`. Raises OptionsError."""
+    if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
+        raise OptionsError(f"devices are a list, such as [0, 1] or ['cuda:0', 'cuda:1'], got {devices!r}")
+    chosen = [select_device(device) for device in devices]
+    if len({device.type for device in chosen}) > 1:
+        raise OptionsError(f"devices are of one kind, got {', '.join(map(str, devices))}")
     return chosen
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.errors import EngineError
+
 
 class KVPool:
     """Keys and values of `num_layers` attention layers in `num_blocks` blocks.
@@ -17,7 +19,7 @@ class KVPool:
     Attributes:
         tensor: [num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim].
 
-    Raises ValueError for a dimension below 1.
+    Raises ValueError for a dimension below 1, EngineError where the device has not so much memory.
     """
 
     def __init__(
@@ -33,7 +35,14 @@ class KVPool:
         shape = (num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim)
         if min(shape) < 1:
             raise ValueError(f"every dimension of a KV pool must be at least 1, got {shape}")
-        self.tensor = torch.zeros(shape, dtype=dtype, device=device)
+        try:
+            self.tensor = torch.zeros(shape, dtype=dtype, device=device)
+        except RuntimeError as error:
+            size = num_blocks * bytes_per_block(num_layers, block_size, num_kv_heads, head_dim, dtype)
+            problem = f"the KV cache of {num_blocks} blocks takes {size / (1 << 30):.2f} GiB"
+            raise EngineError(
+                f"{problem}, which {device} has not; lower kv_blocks or max_model_len"
+            ) from error
         self._layers = self.tensor.unbind(0)
 
     @property

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from engine.cpu.scripting import scripted
 from engine.cpu.threads import OneThreadLinear
+from engine.errors import OptionsError
 from engine.layers.linear import TiedLinear
 from engine.layers.norm import RMSNorm
 
@@ -42,10 +43,10 @@ def weight_dtype(wanted: str, stored: str) -> torch.dtype:
     """In which precision a CPU keeps packed weights.
 
     wanted: "float32", "bfloat16", or "auto", which is bf16 where the checkpoint has it (`stored`, as its
-    configuration says) and the processor multiplies it. Raises ValueError for another word.
+    configuration says) and the processor multiplies it. Raises OptionsError for another word.
     """
     if wanted not in CPU_WEIGHTS:
-        raise ValueError(f"cpu_weights must be one of {', '.join(CPU_WEIGHTS)}, got {wanted!r}")
+        raise OptionsError(f"cpu_weights must be one of {', '.join(CPU_WEIGHTS)}, got {wanted!r}")
     halved = wanted == "bfloat16" or (wanted == "auto" and stored == "bfloat16" and multiplies_bf16())
     return torch.bfloat16 if halved else torch.float32
 

@@ -18,6 +18,7 @@ _BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
     "kv_host_gib": Bounds(0),
     "kv_host_share": Bounds(0, 1, above=True),
     "gpu_memory_utilization": Bounds(0, 1, above=True),
+    "gpu_kv_blocks": Bounds(0, whole=True),
 }
 _CHOICES = {"graphs": get_args(Graphs), "kv_bring_back": get_args(BringBack)}
 NANO_VLLM_NAMES = {

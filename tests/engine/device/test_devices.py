@@ -122,3 +122,18 @@ def test_cuda_where_there_is_none_is_a_wrong_option(monkeypatch: pytest.MonkeyPa
         with pytest.raises(OptionsError, match=f"device {device}, but PyTorch sees no CUDA device here"):
             devices.select_device(device)
     assert devices.select_device("auto") == torch.device("cpu")
+
+
+@pytest.mark.parametrize("device", ["gpu", "", "mps", "cuda:x", "meta", None, True, -1, 1.0])
+def test_a_device_that_there_is_not_is_a_wrong_option(device: object) -> None:
+    with pytest.raises(OptionsError, match="there is no device"):
+        devices.select_device(device)
+
+
+def test_a_number_is_that_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for device in (1, "cuda:1", torch.device("cuda:1")):
+        assert devices.select_device(device) == torch.device("cuda:1")
+    with pytest.raises(OptionsError, match="device cuda:2, but PyTorch sees 2 CUDA devices here"):
+        devices.select_device("cuda:2")

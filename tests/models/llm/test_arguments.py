@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.errors import RequestError
+from engine.errors import OptionsError, RequestError
 from models.llm import LLM, SamplingParams
 
 WRONG: list[tuple[str, Any]] = [
@@ -50,6 +51,17 @@ def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) 
     for params in ([None], [{"temperature": 0}]):
         with pytest.raises(RequestError, match="must be SamplingParams"):
             llm.generate(["Hello."], params)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("cpu_weights", "int8"), ("gpu_kv_blocks", "2"), ("gpu_kv_blocks", 2.5), ("device", "gpu")],
+)
+def test_an_option_of_the_wrong_kind_is_named(checkpoint_directory: Path, option: str, value: object) -> None:
+    with pytest.raises(OptionsError, match=option):
+        LLM(str(checkpoint_directory), **{"kv_offload": True, "device": "cpu", option: value})
+    with pytest.raises(RequestError, match="tensor_parallel_size must be between 1 and"):
+        LLM(str(checkpoint_directory), tensor_parallel_size="2")  # type: ignore[arg-type]
 
 
 def test_one_text_is_one_prompt(llm: LLM) -> None:
