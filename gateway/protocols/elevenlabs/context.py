@@ -35,7 +35,8 @@ class Context(DialogueListener):
         send: Callable[[dict[str, Any]], None],
     ) -> None:
         """`options`: of the socket. `send` puts a message into the socket's outbox."""
-        self.dialogue = Dialogue(gateway, request_id, start, ELEVENLABS, self, options.tags)
+        self._gateway, self._request_id, self._options = gateway, request_id, options
+        self.dialogue = self._begin(start)
         self._id = id
         self._send = send
         self._output = output = options.output
@@ -49,6 +50,9 @@ class Context(DialogueListener):
         )
         self._told_until = 0.0
         """Seconds of audio up to which characters were told."""
+
+    def _begin(self, start: Start) -> Dialogue:
+        return Dialogue(self._gateway, self._request_id, start, ELEVENLABS, self, self._options.tags)
 
     async def run(self) -> None:
         """Until all is said and sent, or it is cancelled. Raises ApiError."""

@@ -1,7 +1,7 @@
 """`/v1/text-to-dialogue/stream-input` and `.../multi-stream-input`: how newer models of ElevenLabs are asked.
 
-What is said stands in `inputs`, each with its voice, of which a context has one here. Names of fields have no
-capitals, and times of characters count from where the audio is that a message brings.
+What is said stands in `inputs`, each with its voice. Names of fields have no capitals, and times of
+characters count from where the audio is that a message brings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from fastapi import APIRouter, WebSocket
 
-from gateway.api.transfer.client_socket import ClientSocket
-from gateway.errors import ApiError
+from gateway.live.messages import Start
+from gateway.protocols.cast import Cast
 from gateway.protocols.elevenlabs.context import Context
 from gateway.protocols.elevenlabs.messages import LinesMessage, Message, read_lines
 from gateway.protocols.elevenlabs.request import known_voice
@@ -41,9 +41,18 @@ router.add_websocket_route(_PATH + "/multi-stream-input", multi_lines_input, "el
 
 
 class LinesContext(Context):
-    """Knows how much audio has come before its times of characters."""
+    """Of several voices; knows how much audio has come before its times of characters."""
 
     _samples = 0
+    _samples_before = 0
+    """Of the voices that have ended."""
+
+    def _begin(self, start: Start) -> Cast:
+        most_characters = self._gateway.settings.max_text_characters
+        return Cast(super()._begin, start, self._turned, most_characters)
+
+    def _turned(self) -> None:
+        self._samples_before = self._samples
 
     def audio(self, pcm: bytes) -> None:
         """To be encoded, and sent."""
@@ -53,7 +62,7 @@ class LinesContext(Context):
     def timed(self, part: PartTimes) -> None:
         """Behind the audio, and so before the place of a message."""
         alignment = in_milliseconds(part, 0.0)
-        here = round(1000 * self._samples / self._output.sample_rate)
+        here = round(1000 * (self._samples - self._samples_before) / self._output.sample_rate)
         alignment["charStartTimesMs"] = [start - here for start in alignment["charStartTimesMs"]]
         self._outbox.put(json.dumps({"source": part.source, "alignment": alignment}))
 
@@ -84,11 +93,6 @@ class LinesConnection(Connection):
     context = LinesContext
     farewell_seconds = None
 
-    def __init__(self, socket: ClientSocket, *, multi: bool) -> None:
-        super().__init__(socket, multi=multi)
-        self._voices: dict[str, str] = {}
-        """Of contexts that are open."""
-
     async def _prepare(self) -> None:
         """Each message names its voice."""
 
@@ -99,12 +103,10 @@ class LinesConnection(Connection):
             voice = await known_voice(self._gateway, line.voice_id)
             if context is None:
                 context = self._open(id, voice, message.voice_settings)
-                self._voices[id] = voice
-            elif voice != self._voices[id]:
-                error = "voice_id: over a socket a context has one voice here; use POST /v1/text-to-dialogue"
-                raise ApiError(422, "unsupported", error, param="voice_id")
             elif line.new_turn:
                 self._speak(context, Message(flush=True))
+            if not context.dialogue.finishing:
+                context.dialogue.turn_to(voice)
             self._speak(context, Message(text=line.text))
         if context is None:
             if message.close_context:

@@ -27,7 +27,9 @@ PCM = pcm_of(TEXT, 5) + pcm_of("Very well!", 5)
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     with started_fleets() as start:
-        settings = {"data_dir": tmp_path_factory.mktemp("data"), "max_text_characters": 1000}
+        aliases = json.dumps({"ruth": "default"})
+        settings = {"data_dir": tmp_path_factory.mktemp("data"), "voice_aliases": aliases}
+        settings["max_text_characters"] = 1000
         gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
         yield gateway
         assert not gateway.defects()
@@ -187,8 +189,45 @@ async def test_one_stretch_of_speech_ends_when_the_socket_is_to_be_closed(fleet:
     assert len(client.audio()) > len(pcm_of(LONG_TEXT, 5))
 
 
-async def test_a_second_voice_in_a_context_is_refused(fleet: GatewayProcess) -> None:
+async def test_voices_of_a_context_speak_one_after_the_other(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input") as client:
-        await client.say(context_id="a", inputs=[*LINES, {"text": "Hm.", "voice_id": "ruth"}])
-        assert await client.hear_rest() == 1008
-    assert client.said[-1]["error"] == "unsupported" and client.said[-1]["param"] == "voice_id"
+        await client.say(context_id="a", voices=["default", "ruth"])
+        for text, voice in ((TEXT, "default"), ("Very ", "ruth"), ("well! ", "ruth"), ("Good.", "default")):
+            await client.say(context_id="a", inputs=[{"text": text, "voice_id": voice}])
+        await client.say(context_id="a", close_context=True)
+        await client.hear_final()
+    heard, starts, characters = 0, [], ""
+    for said in client.said:
+        if alignment := said.get("alignment"):
+            characters += "".join(alignment["chars"])
+            starts += [round(heard / 48) + start for start in alignment["char_start_times_ms"]]
+        heard += len(base64.b64decode(said.get("audio", "")))
+    assert characters == f"{TEXT}Very well! Good."
+    assert starts == sorted(starts) and starts[-1] <= heard / 48
+    assert starts[len(TEXT)] == len(pcm_of(TEXT, 5)) // 48, "where the second voice begins"
+
+
+async def test_a_voice_that_nobody_has_ends_a_context_when_its_turn_comes(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(context_id="a", inputs=[*LINES, {"text": "Hm.", "voice_id": "nobody"}])
+        await client.say(context_id="a", close_context=True)
+        while not (said := await client.hear()).get("error"):
+            pass
+        assert (said["error"], said["context_id"]) == ("unknown_voice", "a")
+        await client.say(context_id="b", inputs=LINES)
+        await client.say(context_id="b", close_context=True)
+        await client.hear_final()
+        assert client.audio("a") and client.audio("b")
+
+
+async def test_a_context_that_is_left_says_nothing_of_the_voices_that_wait(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        lines = [{"text": LONG_TEXT, "voice_id": "default"}, {"text": TEXT, "voice_id": "ruth"}]
+        await client.say(context_id="a", inputs=lines)
+        for _ in range(2):
+            await client.say(context_id="a", close_context=True)
+        await client.hear_final()
+        await client.say(context_id="b", inputs=LINES[:1])
+        await client.say(context_id="b", close_context=True)
+        await client.hear_final()
+        assert [said for said in client.said if said.get("error")] == []
