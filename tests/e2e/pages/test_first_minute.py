@@ -123,6 +123,14 @@ class TestWhatIsInView:
             assert watched.complaints == []
 
 
+@pytest.mark.parametrize("path", ["/live", "/chat"])
+def test_a_page_that_is_enlarged_four_times_has_its_bar(page: Page, fleet: Server, path: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 256})
+    page.goto(fleet.url + path)
+    expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+    expect(page.get_by_role("link", name="Studio")).to_be_visible()
+
+
 def test_voices_are_told_apart_and_found_by_language_and_style(page: Page, fleet: Server) -> None:
     names = ("Ada", "Grace", "Lin", "Tove", "Max", "Noor")
     voices = [

@@ -4,16 +4,18 @@
  *
  * Some browsers make the page as low as what is left (interactive-widget), others only move what is seen of it.
  */
-const NARROW = "(max-width: 40em)";
+
+/** A window that is small because its page is enlarged has no such keyboard. */
+const PHONE = "(max-width: 40em) and (pointer: coarse)";
 const LOW_PIXELS = 560;
 
 /** Follows it from now on. @param {VisualViewport | null} viewport */
 export function followKeyboard(viewport = window.visualViewport) {
   if (!viewport) return;
-  const narrow = matchMedia(NARROW);
+  const phone = matchMedia(PHONE);
   const follow = () => {
     const root = document.documentElement;
-    root.toggleAttribute("data-keyboard", narrow.matches && viewport.height < LOW_PIXELS);
+    root.toggleAttribute("data-keyboard", phone.matches && viewport.height < LOW_PIXELS);
     root.style.setProperty("--visible-top", `${Math.round(viewport.offsetTop)}px`);
   };
   for (const type of ["resize", "scroll"]) viewport.addEventListener(type, follow);
