@@ -74,12 +74,25 @@ def test_a_worker_at_an_address_of_ipv6_is_found() -> None:
         process.kill()
 
 
-def test_a_wrong_secret_drains_nothing(worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_secret_drains_nothing(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "another-secret-0123")
     with pytest.raises(httpx.HTTPStatusError):
         drain(load_settings(port=worker.port), 60)
     assert run(wait_seconds=60, port=worker.port) == 1
+    assert f":{worker.port} answers 401: the shared secret is missing or wrong" in capsys.readouterr().err
     assert ready(worker) == (200, {"state": "IDLE"})
+
+
+@pytest.mark.parametrize("body", ["Not found", "[]", '{"error": "no"}'])
+def test_something_else_at_its_port_is_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], body: str
+) -> None:
+    other = httpx.Response(404, text=body, request=httpx.Request("POST", "http://127.0.0.1:1/drain"))
+    monkeypatch.setattr(httpx.Client, "post", lambda *_: other)
+    assert run(wait_seconds=60, port=1) == 1
+    assert ":1 answers 404: it is no worker" in capsys.readouterr().err
 
 
 def test_without_a_worker_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
