@@ -40,6 +40,8 @@ def test_the_bar_fits_every_width_and_every_bare_icon_has_a_tooltip(page: Page, 
         overflow = page.evaluate("document.getElementById('nav').scrollWidth - document.body.clientWidth")
         assert overflow <= 0, width
         assert page.locator(".lamp span").is_visible(), width
+        tops = page.locator(".nav-pages a:visible").evaluate_all("(all) => all.map((one) => one.offsetTop)")
+        assert len(set(tops)) == 1, (width, tops)
     assert page.locator("button.button-icon:not([title]), button.button-play:not([title])").count() == 0
 
 
