@@ -31,6 +31,7 @@ def shape_of(scope: Scope) -> ErrorShape | None:
 
 
 def message(error: ApiError, request_id: str, context_id: str | None = None) -> dict[str, Any]:
-    """An error within a stream, which ends what it is about."""
-    said = {"type": "error", **shape(error), "done": True, "request_id": request_id}
+    """An error within a stream, which ends what it is about. `error`: for clients of older versions."""
+    facts = {"error": error.message, "done": True, "request_id": request_id}
+    said = {"type": "error", **shape(error), **facts}
     return said if context_id is None else {**said, "context_id": context_id}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 
 from gateway.errors import ApiError
 from gateway.protocols.cartesia import errors
+from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.protocols.cartesia.events import Messages
 from gateway.protocols.cartesia.request import CARTESIA, Generation
 from gateway.protocols.response import Framing, SpeechResponse
@@ -17,7 +20,26 @@ from gateway.service import GatewayDep
 from gateway.synthesis.synthesis import Outcome
 from gateway.timing.part import PartTimes
 
-router = APIRouter()
+
+class _JsonUnsaid(APIRoute):
+    """A route to which a body of Cartesia's clients is JSON, also where they do not say so: LiveKit's plugin
+    for Node.js does not. Browsers send their header for no page without asking first.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As for any route."""
+        handle = super().get_route_handler()
+
+        async def handle_json(request: Request) -> Response:
+            if VERSION_HEADER in request.headers and "content-type" not in request.headers:
+                headers = [*request.scope["headers"], (b"content-type", b"application/json")]
+                request = Request({**request.scope, "headers": headers}, request.receive)
+            return await handle(request)
+
+        return handle_json
+
+
+router = APIRouter(route_class=_JsonUnsaid)
 
 
 @router.post("/tts/bytes", response_class=Response)

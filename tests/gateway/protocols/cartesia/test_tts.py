@@ -254,6 +254,7 @@ async def test_what_is_wrong_is_said_and_the_socket_goes_on(
         await socket.socket.send(sent)
         error = await socket.receive_type("error")
         assert error["error_code"] == code and error["done"] is True
+        assert error["error"] == error["message"], "as LiveKit's plugin for Node.js wants it"
         assert {"title", "message", "status_code", "request_id"} <= set(error)
         assert error.get("context_id") == (None if sent in ("{", "[]", b"[]") else "a")
         await socket.say("b", "Hello.")
@@ -313,3 +314,14 @@ async def test_tags_in_a_transcript_are_not_read(fleet: GatewayProcess) -> None:
         tagged = audio_of(await socket.until_done("a"))
         await socket.say("b", f"{TEXT} ", **{"continue": False})
         assert len(tagged) == len(audio_of(await socket.until_done("b")))
+
+
+@pytest.mark.parametrize("path", ["/tts/bytes", "/tts/sse"])
+async def test_a_body_may_be_json_without_saying_so(fleet: GatewayProcess, path: str) -> None:
+    """As LiveKit's plugin for Node.js sends it; without Cartesia's header nobody may."""
+    body = json.dumps({**BODY, "transcript": TEXT})
+    async with fleet.http(headers={"X-API-Key": KEY}) as http:
+        said = await http.post(path, content=body, headers={"Cartesia-Version": "2025-04-16"})
+        refused = await http.post(path, content=body)
+    assert said.status_code == 200 and len(said.content) > 24000
+    assert refused.status_code == 422 and "application/json" in refused.text
