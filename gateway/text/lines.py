@@ -67,7 +67,7 @@ def _cells(match: re.Match[str]) -> str | None:
     line = _line_before(text, match.start("say"))
     if line is None or not _CELLS.search(line) or not _CELLS.search(text, end, end + _LONG):
         return None
-    return ".\n"
+    return "。\n" if "\u3400" <= line[-1] <= "\u9fff" else ".\n"
 
 
 def _ended_chinese(match: re.Match[str]) -> str | None:
@@ -86,5 +86,5 @@ LINES: tuple[Rule, ...] = (
     rule(
         r"(?<=[A-Za-z0-9)\]’”>%])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}(?:[A-Z0-9\"“‘'\[]|#{1,6}[ \t]))", _ended
     ),
-    rule(r"(?<=[\u3400-\u9fff])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}[\u3400-\u9fff《“「（])", _ended_chinese),
+    rule(r"(?<=[\u3400-\u9fff])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}[\u3400-\u9fff《“「（\[])", _ended_chinese),
 )

@@ -95,6 +95,7 @@ MARKS: tuple[Rule, ...] = (
         lambda match: re.sub(rf"([{_SUBSCRIPT}])(?=\d)", r"\1 ", match[0]).translate(_LOWERED),
     ),
     rule(rf"^{_CUE}", "", re.M),
+    rule(r"^(?:\[\d{1,2}:\d\d[.:]\d{2,3}\]){1,9}", "", re.M),
     rule(r"<!--[^<>]{0,2000}-->", ""),
     rule(rf"(?:(?<!\S)|(?<=[\u3400-\u9fff，。！？～]))(?:{_FACES})(?=[\s.,!?，。！？]|$)", ""),
     rule(r"(?<![\w\\:/.%])\w{1,60}(?:\\_\w{1,60}){1,9}(?![\w\\])", lambda match: match[0].replace("\\", "")),

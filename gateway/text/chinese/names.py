@@ -54,6 +54,11 @@ def _standard(match: re.Match[str]) -> str:
     return f"{'点'.join(map(digits, match[2].split('.')))}杠{digits(match[3])}"
 
 
+def _episode(match: re.Match[str]) -> str:
+    """ "S01E05"."""
+    return f"第{cardinal(int(match['season']))}季第{cardinal(int(match['episode']))}集"
+
+
 def _listed(match: re.Match[str]) -> str:
     """ "20/3/15", of a game."""
     return "、".join(cardinal(int(each)) for each in match[0].split("/"))
@@ -179,6 +184,17 @@ RULES: tuple[Rule, ...] = (
         r"(?<![A-Za-z0-9])(?:GB|ISO|IEC|DB|HJ|JB|QB|YY)(?:/(?:T|Z|IEC))?\s?(?P<say>(\d{2,6}(?:\.\d{1,3})?)\s?[-—:]\s?((?:19|20)\d\d))(?!\d)",
         _standard,
     ),
+    rule(r"(?<![A-Za-z])CA\s?(?P<say>\d{2}-\d)(?!\d)", _digits),
+    rule(r"(?<![A-Za-z])S[HZ](?P<say>\d{6})(?!\d)", _digits),
+    rule(r"(?<![A-Za-z0-9])[GDCZTK](?P<say>\d{4})(?![\dA-Za-z.+])", _phone),
+    rule(r"(?<![A-Za-z0-9])BV(?P<say>1[A-Za-z0-9]{9})(?![A-Za-z0-9])", _plate),
+    rule(r"(?<![A-Za-z0-9])S(?P<season>\d{1,2})E(?P<episode>\d{1,3})(?![A-Za-z0-9])", _episode),
+    rule(
+        r"(?<!\d)(\d{1,2})['’′](\d{2})[\"”″]",
+        lambda match: f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",
+    ),
+    rule(r"(?<![\d.-])(\d{1,2})-(\d{1,2})(?=翻盘|惨案|逆转|晋级|淘汰|开局)", _score),
+    rule(r"(?<=[死了吧啊笑])(?P<say>23{3,})(?!\d)", _digits),
     rule(r"(?<=\d)#(?=[楼栋线车机店])", "号"),
     rule(r"(?<![A-Za-z0-9])u1s1(?![A-Za-z0-9])", "有一说一"),
     rule(r"(?<![A-Za-z\d.])(\d{1,2})[vV](\d{1,2})(?![A-Za-z\d.])", _versus),

@@ -14,6 +14,10 @@ _BETWEEN = {
 }  # fmt: skip
 _SHORT_NUMBERS = "1(?:10|19|20|22)"
 """Which the grammars read as of a telephone, whatever is measured."""
+_FORMULA = re.compile(r"[A-Z][A-Za-z0-9)]*\s?$")
+_MENU = re.compile("设置|菜单|点击|选择|打开|进入|文件|工具|选项|我的")
+_NEAR = 16
+"""Characters in which it is told that menus are meant."""
 _MEASURED = "=于度压速重高宽厚温率量价费值分数约近达过超"
 
 
@@ -23,6 +27,19 @@ def _cardinal(match: re.Match[str]) -> str:
 
 def _factorial(match: re.Match[str]) -> str:
     return f"{number(match['n'])}的阶乘{'等于' if match['equals'] else ''}"
+
+
+def _over(match: re.Match[str]) -> str | None:
+    return "除以" if "=" in match.string else None
+
+
+def _arrow(match: re.Match[str]) -> str:
+    """From a place to another, on to the next menu, or of a reaction."""
+    before = match.string[max(0, match.start() - _NEAR) : match.start()]
+    after = match.string[match.end() : match.end() + _NEAR]
+    if _FORMULA.search(before) and "+" in before + after:
+        return "生成"
+    return "，" if _MENU.search(before) else "到"
 
 
 def _metre(match: re.Match[str]) -> str:
@@ -44,7 +61,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![\d.])(?P<n>\d{1,3})!(?P<equals>\s?=\s?(?=\d))?(?=[\d+×/÷])", _factorial),
     rule(r"(?<=[…!])\+(?=\d)|(?<=\d)\+(?=…)", "加"),
-    rule(r"♩\s?=\s?(?P<n>\d{2,3})", lambda match: f"四分音符等于{number(match['n'])}"),
+    rule(
+        r"(?P<note>[♩♪])\s?=\s?(?P<n>\d{2,3})",
+        lambda match: f"{'四' if match['note'] == '♩' else '八'}分音符等于{number(match['n'])}",
+    ),
     rule(
         rf"(?<=[{_MEASURED}])\s?(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/]|\s[A-Za-z]|急救|救护|电话|报警|指挥|调度)",
         _cardinal,
@@ -52,6 +72,18 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\d.-])(?P<say>{_SHORT_NUMBERS})(?=\s?[-–—~～到至]\s?\d)", _cardinal),
     rule(r"(?<![\d/])(?P<beats>\d{1,2})/(?P<note>[248]|16)(?=拍)", _metre),
     rule(r"#(?=[A-Ga-g][大小]调)", "升"),
+    rule(r"(?<![A-Za-z])(?P<note>[A-G])#(?=m|maj|dim|sus|[5-9](?!\d))", lambda match: f"升{match['note']}"),
+    rule(r"(?<=[A-Za-z])\s?→\s?(?=∞|0)", "趋于"),
+    rule(r"(?:(?<=[\w)）》”℃%])|(?<=[\w)）》”℃%]\s))(?P<say>→\s?)(?=[^\W_]|[(（《“√-])", _arrow),
+    rule(r"[▲↑]\s?(?=\d)", "涨"),
+    rule(r"[▼↓]\s?(?=\d)", "跌"),
+    rule(r"(?:³√|∛)\s?(?=[\d(a-z])", "三次根号"),
+    rule(r"(?<=[\w)])ⁿ", "的n次方"),
+    rule(r"(?<![\w)\]%|])−\s?(?=\d)|(?<=\|)−(?=\d)", "负"),
+    rule(r"(?<=[(=])-(?=[a-zA-Z](?![A-Za-z]))", "负"),
+    rule(r"(?<=\))/(?=[\da-z])|(?<=[=(+-][A-Za-z])/(?=[A-Za-z\d])|(?<=[(+]\d)/(?=[a-z](?![A-Za-z]))", _over),
+    rule(r"(?<=(?<![A-Za-z])[a-z])[:：∶](?=[a-z]=\d)|(?<=[A-Za-z])∶(?=[A-Za-z])", "比"),
+    rule(r"(?<=\d)\s?bps?(?![A-Za-z])", "个基点"),
     rule(r"(?<![A-Za-z])b(?=[A-G][大小]调)", "降"),
     rule(
         r"(?<![A-Za-z\d.])(?P<h>\d{1,3})h\s?(?P<m>[0-5]?\d)m(?:\s?(?P<s>[0-5]?\d)s)?(?![A-Za-z])",

@@ -148,7 +148,7 @@ def _power(match: re.Match[str]) -> str:
 
 _TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
-_OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³)°%％℃])"
+_OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³⁰¹⁴-⁹ⁿ)}\]|°%％℃])"
 _NUMBERED = "案骤题图表注"
 """What a figure before a colon is the number of: 方案1：3个月."""
 _NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
@@ -252,8 +252,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?:War|Chapter|Part)\s(?P<say>[IVX]+)\b", _roman),
     rule(r"(?<![A-Za-z0-9])(?P<say>I|[IVX]{2,5})(?=[型期级类](?!号)|世纪)", _roman),
-    rule(r"±\s?(?=\d)", "正负"),
-    rule(r"√\s?(?=\d)", "根号"),
+    rule(r"±\s?(?=[\d√Δ]|[a-zA-Z](?![A-Za-z]))", "正负"),
+    rule(r"√\s?(?=[\d(Δ]|[a-zA-Z](?![A-Za-z]))", "根号"),
     rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♭", lambda match: f"降{match['note']}"),
     rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♯", lambda match: f"升{match['note']}"),
     rule(r"∞", "无穷大"),
@@ -271,7 +271,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>\s?[-−]\s?)(?=\d+(?:\.\d+)?\s?=)", "减"),
     rule(r"(?:(?<=\d[%％℃])|(?<=\d°C))(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
     rule(r"(?<=\d)(?P<say>\s?[-–—~～]+\s?)(?=[$€£¥￥]?\d)", "到"),
-    rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降]-)", ""),
+    rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降值于达温]-)", ""),
     rule(r"(?<=[A-Za-z])-(?=\d)", ""),
     rule(r"(?<=[A-Za-z])\s?&\s?(?=[A-Za-z])", "和"),
     rule(r"(?<![A-Za-z0-9])C\+\+", "C加加"),

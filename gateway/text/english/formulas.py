@@ -80,6 +80,8 @@ RULES: tuple[Rule, ...] = (
         lambda match: f" {_BETWEEN[match['say'].strip()]} ",
     ),
     rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
+    rule(r"³√\s?(?=[\d(a-z])", "the cube root of "),
+    rule(r"(?<=[\w)])ⁿ", " to the power of n"),
     rule(r"\bx86(?P<say>-)64\b", " "),
     rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
     rule(rf"\b(?:{_KEYS})(?P<say>\+)(?=\w)", " plus "),

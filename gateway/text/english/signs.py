@@ -164,8 +164,8 @@ RULES: tuple[Rule, ...] = (
         r"\A\((?P<say>(\d{1,2})/(\d{1,2}))\)(?=\s+[A-Z])",
         lambda match: f"{number(match[2])} of {number(match[3])}",
     ),
-    rule(r"▲\s?(?=[$€£]?\d)", "up "),
-    rule(r"▼\s?(?=[$€£]?\d)", "down "),
+    rule(r"[▲↑]\s?(?=[$€£]?\d)", "up "),
+    rule(r"[▼↓]\s?(?=[$€£]?\d)", "down "),
     rule(r"(?<=[a-z]\s)x(?=[1-9]\d?[\])])", "times "),
     rule(
         rf"(?:(?:(?<![\w.,/$€£¥])|(?<=[A-Za-z]/))(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
