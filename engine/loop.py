@@ -12,12 +12,14 @@ While everything is paused the thread sleeps.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
+from weakref import WeakSet
 
 from engine import forks
 from engine.errors import EngineError, RequestError
@@ -36,6 +38,9 @@ __all__ = ["EngineLoop", "OutputStream", "PauseChange", "StepOutput", "SteppingE
 logger = logging.getLogger(__name__)
 
 CLOSED = "the engine loop is closed"
+EXIT_SECONDS = 10.0
+"""For the last step of a program that ends without closing its engines."""
+_started: WeakSet[EngineLoop] = WeakSet()
 
 
 class SteppingEngine(Protocol):
@@ -110,6 +115,7 @@ class EngineLoop:
         """Starts the thread; once."""
         if isinstance(self.engine, LosableEngine):
             self.engine.when_lost(self.fail)
+        _started.add(self)
         self._thread.start()
 
     def fail(self, error: Exception) -> None:
@@ -254,3 +260,10 @@ class EngineLoop:
         if self.error is None:
             return EngineError(CLOSED)
         return EngineError(f"the engine loop died: {type(self.error).__name__}: {self.error}")
+
+
+@atexit.register
+def _close_all() -> None:
+    """An interpreter that ends in the middle of a step would abort in PyTorch."""
+    for loop in list(_started):
+        loop.close(EXIT_SECONDS)

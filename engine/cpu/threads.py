@@ -79,7 +79,12 @@ class StepThreads:
         """
         own = max(1, self.choice.threads // OWN_SHARE)
         _set_threads(own)
-        return self._executor.submit(_timed, work, self.choice.threads - own)
+        try:
+            return self._executor.submit(_timed, work, self.choice.threads - own)
+        except RuntimeError:  # the interpreter ends, and its executors before this thread
+            done: Future = Future()
+            done.set_result(_timed(work, own))
+            return done
 
     def wait(self, work: Future) -> Any:
         """What the work returned; raises what it raised."""
