@@ -58,11 +58,11 @@ class KindReport(_Part):
     draining: Count = 0
     failed_starts: Count = 0
     former: Count = 0
-    """Of all these, those that run what the fleet file said before."""
+    """How many of all these run what the fleet file said before."""
     unplaced: Count = 0
-    """Of those that load, those that wait for a machine."""
+    """How many of those that load wait for a machine."""
     version: Annotated[str, Field(max_length=64)] = ""
-    """Of what the fleet file says of its workers."""
+    """The version of what the fleet file says of its workers."""
     scaled: Count | None = None
     """As many as were ordered; None: by need."""
 
@@ -107,7 +107,7 @@ class FleetReport(_Part):
     place: Annotated[str, Field(pattern=r"^[a-z]{1,20}\z")]
     """Where its workers run."""
     objective_seconds: Annotated[float, Field(gt=0, le=86_400)]
-    """Of the first audio."""
+    """The objective for the first audio."""
     first_token_seconds: Annotated[float, Field(gt=0, le=86_400)] = 2.0
     kinds: Annotated[list[KindReport], Field(min_length=1, max_length=32)]
     said: Annotated[list[Said], Field(max_length=100)] = Field(default_factory=list)

@@ -24,7 +24,7 @@ from gateway.protocols.dialogue import Dialogue
 logger = structlog.get_logger(__name__)
 
 _MOST = 16
-"""Of one socket, at once."""
+"""The most contexts of one socket at once."""
 
 
 class Context(Protocol):

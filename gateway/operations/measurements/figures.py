@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 _GROWTH = 1.05
-"""Of two neighbouring classes of first audio: a percentile is right to 2.5 %."""
+"""Ratio of two neighbouring classes of first audio: a percentile is right to 2.5 %."""
 _SHORTEST_SECONDS = 0.001
 _CLASSES = 300
 
@@ -27,14 +27,14 @@ class Figures:
     """Workers that serve, each for so long."""
     slot_seconds: float = 0.0
     speech_seconds: float = 0.0
-    """Of audio that the workers made."""
+    """Seconds of audio that the workers made."""
     used_seconds: float = 0.0
     """Slots that this gateway's requests held."""
     waiting_seconds: float = 0.0
     requests: int = 0
-    """That ended."""
+    """Requests that ended."""
     refused: int = 0
-    """Of these, for want of slots."""
+    """How many of these were refused for want of slots."""
     errors: int = 0
     """Attempts that failed on a worker."""
     first_audio: Counter[int] = field(default_factory=Counter)

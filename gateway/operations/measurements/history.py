@@ -46,10 +46,10 @@ _LOOK_SECONDS = 1.0
 _WRITE_SECONDS = 10.0
 _SHED_SECONDS = 600.0
 _AHEAD_SECONDS = 600.0
-"""That the clock of another gateway may be ahead: what it writes is of now."""
+"""How far the clock of another gateway may be ahead: what it writes counts as of now."""
 _ROWS_AT_ONCE = 500
 _LEAST_SECONDS = 1.0
-"""Of a span that is shown."""
+"""The shortest span that is shown."""
 _Key = tuple[int, int]
 """Length of a span and its beginning, in seconds since 1970."""
 _Row = tuple[int, str, Figures]
@@ -71,7 +71,7 @@ class History:
         self._sampler = PoolSampler(pool, stopwatch)
         self._clock = clock
         self._name = secrets.token_hex(8)
-        """Of this process: nobody else writes its rows."""
+        """The name of this process: nobody else writes its rows."""
         self._spans: dict[_Key, Figures] = {}
         self._unwritten: set[_Key] = set()
         self._shed_at = -_SHED_SECONDS

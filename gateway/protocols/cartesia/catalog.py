@@ -32,7 +32,7 @@ router = APIRouter(route_class=_ForItsClients, include_in_schema=False)
 _UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 """When a model's own voice was made, which nobody knows here."""
 _ANY_LANGUAGE = "en"
-"""Of a voice that has none: clients take the field for granted."""
+"""The language of a voice that has none: clients take the field for granted."""
 
 
 @router.get("/")

@@ -36,7 +36,7 @@ class Context(DialogueListener):
         self._encoder = stream_encoder(first.output_format.format, start.sample_rate, noted=False)
         self._messages = Messages(first.context_id)
         self._flushes: deque[bool] = deque()
-        """Those that wait for their audio; whether the client asked for it."""
+        """Flushes that wait for their audio; whether the client asked for each."""
         self._flushed = 0
         """Flushes that the client was told of."""
         self._failure: ApiError | None = None

@@ -45,7 +45,7 @@ class OutputFormat(_Part):
     encoding: Literal["pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw"] = "pcm_f32le"
     sample_rate: Annotated[int, Field(ge=8000, le=48_000)] = 44_100
     bit_rate: BitRate | None = None
-    """Of mp3."""
+    """Bits per second of mp3."""
 
     @property
     def format(self) -> str:

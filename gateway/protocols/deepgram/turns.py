@@ -46,7 +46,7 @@ class Turn:
     """In all text of the socket, in characters."""
     text: str = ""
     samples: int = 0
-    """Of its audio, so far."""
+    """Samples of its audio so far."""
     complete: bool = False
     """Whether the client has said so."""
     id: str = field(default_factory=lambda: f"dg_sp_{secrets.token_hex(6)}")
@@ -62,7 +62,7 @@ class TurnSocket(SpeakLink):
         self._turns: deque[Turn] = deque()
         """The one that is spoken, and those behind it."""
         self._characters = 0
-        """Of turns that are over."""
+        """Characters of turns that are over."""
         self._samples = 0
         """Sent, in all."""
         self._unheard = 0

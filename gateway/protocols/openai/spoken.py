@@ -30,7 +30,7 @@ from gateway.service import Gateway
 from gateway.voices.catalog import served_models
 
 _APPENDED_CHARACTERS = 400
-"""Of text that goes into the live session before it is spoken: a long sentence, half a minute of speech."""
+"""Characters that go into the live session before they are spoken: a long sentence, half a minute."""
 _FORMATS = {"pcm16": "pcm"}
 """OpenAI's names for formats that have others here."""
 

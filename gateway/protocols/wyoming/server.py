@@ -19,7 +19,7 @@ logger = structlog.get_logger(__name__)
 _MOST_CONNECTIONS = 100
 """At once; more are closed."""
 _MOST_OF_ONE = 50
-"""Of one address, so that none has them all."""
+"""The most connections of one address, so that none has them all."""
 
 
 @asynccontextmanager
@@ -30,7 +30,7 @@ async def listening(gateway: Gateway) -> AsyncIterator[None]:
         yield
         return
     tasks: dict[asyncio.Task[None], str] = {}
-    """Of the connections, and whose each is."""
+    """The tasks of the connections, and the address of each."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = network((writer.get_extra_info("peername") or ("",))[0])

@@ -38,11 +38,11 @@ logger = structlog.get_logger(__name__)
 WYOMING = "wyoming"
 """The protocol's name, in metrics and sessions."""
 _ANY_LANGUAGES = ["en", "zh"]
-"""Of a voice, where nobody says more."""
+"""The languages of a voice, where nobody says more."""
 _MADE_BY = {"name": "VoxFleet", "url": ""}
 _HEARD_OUT_SECONDS = 1.0
 _ASKED_SECONDS = 1.0
-"""Of silence, after which a client that is not listened to is asked whether it is there."""
+"""Seconds of silence after which a client that is not listened to is asked whether it is there."""
 
 
 class Connection(DialogueListener):
