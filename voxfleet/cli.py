@@ -108,8 +108,9 @@ def bench(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here too.")] = None,
     api_key: ApiKeyOption = None,
 ) -> None:
-    """Measure a running server: first audio, real-time factor, underruns. Prints JSON; fails if any request
-    failed.
+    """Measure a running server: first audio, real-time factor, underruns. Prints JSON.
+
+    Fails if any request failed.
     """
     from voxfleet.client.connection import base_urls, key_headers
     from voxfleet.commands.bench import TEXTS, run_bench
@@ -169,7 +170,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-sessions_app = typer.Typer(help="What was recorded.", no_args_is_help=True)
+sessions_app = typer.Typer(help="Clean up recorded sessions.", no_args_is_help=True)
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(fleet_app, name="fleet")
 

@@ -23,7 +23,7 @@ class Target(StrEnum):
     KUBERNETES = "kubernetes"
 
 
-fleet_app = typer.Typer(help="As many workers as are needed.", no_args_is_help=True)
+fleet_app = typer.Typer(no_args_is_help=True)
 FileArgument = Annotated[Path, typer.Argument(help="The fleet file.")]
 UrlOption = Annotated[
     str | None,
@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.2
 
 @fleet_app.callback()
 def group() -> None:
-    """As many workers as are needed."""
+    """Run as many workers as are needed, here or in a cluster of Ray."""
 
 
 @fleet_app.command()
