@@ -19,7 +19,7 @@ from gateway.books.request import Block, NewBlock, said_by
 from gateway.database import Book, BookBlock, Database, Job
 from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
-from gateway.database.transactions import answered, lock
+from gateway.database.transactions import answered, flush_in_turns, in_turns, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
 from gateway.sessions.cleanup import Stored
@@ -56,7 +56,9 @@ class BookStore:
         async with self.rows() as rows:
             await self._room.check(rows, Book, book.owner)
             rows.add(book)
-            rows.add_all(_new_row(book, block, place) for place, block in enumerate(blocks))
+            for place, block in enumerate(blocks):
+                rows.add(_new_row(book, block, place))
+                await flush_in_turns(rows, place)
 
     async def get(self, book_id: str) -> Book | None:
         """The book with this id."""
@@ -101,8 +103,9 @@ class BookStore:
                 setattr(book, name, value)
             book.updated_at = now()
             if fields.keys() & {"voice", "language"}:
-                for block in await blocks_of(rows, book_id):
+                for number, block in enumerate(await blocks_of(rows, book_id)):
                     block.said = said_in(book, block)
+                    await flush_in_turns(rows, number)
 
     async def replace(self, book_id: str, version: int, blocks: Sequence[Block]) -> list[str]:
         """Have these blocks, in this order; ids of the takes of those that are gone.
@@ -119,6 +122,7 @@ class BookStore:
                 raise ApiError(409, "book_changed", message, param="version")
             known = {block.id: block for block in await blocks_of(rows, book_id)}
             for place, block in enumerate(blocks):
+                await flush_in_turns(rows, place)
                 if block.id is None:
                     rows.add(_new_row(book, block, place))
                     continue
@@ -206,7 +210,8 @@ def _write(row: BookBlock, book: Book, block: NewBlock, place: int) -> None:
 async def blocks_of(rows: AsyncSession, book_id: str) -> list[BookBlock]:
     """The blocks of a book, in order."""
     order = (BookBlock.position, BookBlock.id)
-    return list(await rows.scalars(select(BookBlock).where(BookBlock.book_id == book_id).order_by(*order)))
+    statement = select(BookBlock).where(BookBlock.book_id == book_id).order_by(*order)
+    return [block async for block in in_turns(rows, statement)]
 
 
 async def _remove_blocks(rows: AsyncSession, book_id: str, gone: Collection[str]) -> list[str]:

@@ -13,7 +13,7 @@ from gateway.books.choice import chosen, is_awaited
 from gateway.books.store import BookStore, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
-from gateway.database.transactions import lock
+from gateway.database.transactions import flush_in_turns, in_turns, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
 from gateway.jobs.files import new_job_id
@@ -83,6 +83,7 @@ class TakeStore:
             for number, block in enumerate(wanted):
                 chosen_seed = random_seed() if seed is None else seed
                 rows.add(_new_take(book, block, chosen_seed, first, began + timedelta(microseconds=number)))
+                await flush_in_turns(rows, number)
             return given_way
 
     def _give_way(self, block: BookBlock, takes: Sequence[Job]) -> list[Job]:
@@ -132,6 +133,7 @@ async def takes_of(rows: AsyncSession, book_id: str) -> dict[str, list[Job]]:
     """Id of a block -> its takes, the oldest first."""
     found: dict[str, list[Job]] = {}
     order = (Job.created_at, Job.id)
-    for take in await rows.scalars(select(Job).where(Job.book_id == book_id).order_by(*order)):
+    statement = select(Job).where(Job.book_id == book_id).order_by(*order)
+    async for take in in_turns(rows, statement):
         found.setdefault(take.block_id, []).append(take)
     return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import structlog
-from sqlalchemy import text
+from sqlalchemy import Select, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,6 +20,9 @@ logger = structlog.get_logger(__name__)
 
 FAILURES = (DatabaseError, SQLAlchemyError, OSError)
 """What a transaction raises when the database is at fault."""
+AT_A_TIME = 100
+"""Rows of which objects are made, or that are written, before anybody else has a turn."""
+Row = TypeVar("Row")
 _FULL = {sqlite3.SQLITE_FULL, "53100"}
 """As SQLite and PostgreSQL say that there is no room."""
 
@@ -58,3 +63,19 @@ async def lock(rows: AsyncSession, key: int) -> None:
         await connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+
+
+async def in_turns(rows: AsyncSession, statement: Select[tuple[Row]]) -> AsyncIterator[Row]:
+    """The rows of a statement that may find thousands. They are made on the event loop, some at a time."""
+    found = await rows.stream_scalars(statement.execution_options(yield_per=AT_A_TIME))
+    async for some in found.partitions():
+        for row in some:
+            yield row
+        await asyncio.sleep(0)
+
+
+async def flush_in_turns(rows: AsyncSession, number: int) -> None:
+    """After the `number`th of many rows that are added or changed: write those so far, if it is time."""
+    if number % AT_A_TIME == 0:
+        await rows.flush()
+        await asyncio.sleep(0)
