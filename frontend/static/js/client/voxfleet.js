@@ -29,17 +29,17 @@ import { Transport } from "./transport.js";
 export { ApiError, ChatStream, LiveSession, SpeechStream };
 
 export class VoxFleet {
-  /** Texts in blocks, with takes of each. */
+  /** Books, texts in blocks with takes of each; and voices that are trained on recordings. */
   books;
   trainings;
   #transport;
 
   /**
    * @param {object} [options]
-   * @param {string | string[]} [options.url] of the gateway, or of several that share a resume secret; the page's own
-   * @param {string | (() => string | null)} [options.apiKey] or what tells it, asked for each request
+   * @param {string | string[]} [options.url] address of the gateway, or of several that share a resume secret; else the page's own
+   * @param {string | (() => string | null)} [options.apiKey] the key, or a function that gives it for each request
    * @param {(path: string) => Promise<Response> | undefined} [options.begun] GET requests that are under way already
-   * @throws {TypeError} for what is no address
+   * @throws {TypeError} where `url` is no address
    */
   constructor({ url = globalThis.location?.origin ?? "", apiKey = null, begun = () => undefined } = {}) {
     this.#transport = new Transport({ url, apiKey, begun });
@@ -48,8 +48,8 @@ export class VoxFleet {
   }
 
   /**
-   * A request to the first gateway with the key. @throws {ApiError}
-   * @param {RequestInit & {json?: object, once?: boolean}} options `once`: of one that makes something
+   * A request to the first gateway, with the key. @throws {ApiError}
+   * @param {RequestInit & {json?: object, once?: boolean}} options `once`: sent under an Idempotency-Key, as it makes something
    */
   request(path, options) {
     return this.#transport.request(path, options);
@@ -93,7 +93,7 @@ export class VoxFleet {
   }
 
   /**
-   * The same while it is written, for `for await`; spoken meanwhile, where there is `audio`.
+   * The answer of a text model while it is written, for `for await`; with `audio` it is spoken meanwhile.
    * @param {object} [options] as for chat, and audio: {voice?, model?, format?}, which is s16le at 24 kHz unless it says
    *   otherwise @returns {ChatStream}
    */
@@ -160,7 +160,7 @@ export class VoxFleet {
 
   // ----------------------------------------------------------------------------------------------- adapters
 
-  /** Those that one may see. speak, stream and live take one as `adapter`. @returns {Promise<object[]>} */
+  /** The adapters that the caller may see; speak, stream and live take one as `adapter`. @returns {Promise<object[]>} */
   async adapters() {
     return (await this.#transport.json("/api/adapters")).adapters;
   }
@@ -175,24 +175,24 @@ export class VoxFleet {
     return this.#transport.json("/api/adapters", { method: "POST", once: true, body });
   }
 
-  /** Clips that are being spoken with it are finished. */
+  /** Deletes an adapter. Clips that are being spoken with it are finished. */
   async deleteAdapter(id) {
     await this.request(pathOf("/api/adapters", id), { method: "DELETE" });
   }
 
   // ------------------------------------------------------------------------------------------ pronunciation
 
-  /** How words are said for this client. @returns {Promise<{entries: Record<string, string>, max_entries: number}>} */
+  /** The client's lexicon: how words are said for it. @returns {Promise<{entries: Record<string, string>, max_entries: number}>} */
   lexicon() {
     return this.#transport.json("/api/lexicon");
   }
 
-  /** Adds or changes one. @returns {Promise<object>} as lexicon() */
+  /** Adds a word, or changes how it is said. @returns {Promise<object>} as lexicon() */
   async setWord(word, spoken) {
     return this.#transport.json(wordPath(word), { method: "PUT", json: { spoken } });
   }
 
-  /** @returns {Promise<object>} as lexicon() */
+  /** Forgets a word. @returns {Promise<object>} as lexicon() */
   async deleteWord(word) {
     return this.#transport.json(wordPath(word), { method: "DELETE" });
   }
@@ -209,7 +209,7 @@ export class VoxFleet {
     return this.#transport.json(withQuery("/api/jobs", page));
   }
 
-  /** How far it is, and its chapters. */
+  /** How far a job is, and its chapters. */
   async job(id) {
     return (await this.#transport.json(jobPath(id))).job;
   }
