@@ -205,7 +205,7 @@ class AsyncClient:
     # ---------------------------------------------------------------------------------------------- adapters
 
     async def adapters(self) -> list[dict[str, Any]]:
-        """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
+        """The adapters that the caller may see. `speak`, `stream` and `live` take one as `adapter`."""
         return (await self._call("GET", "/api/adapters")).json()["adapters"]
 
     async def create_adapter(self, name: str, folder: str | Path, **fields: str) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class AsyncClient:
     # ---------------------------------------------------------------------------------------------- sessions
 
     async def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
-        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}.
+        """The caller's recordings, newest first: {"sessions": [...], "next_before": ...}.
 
         search: those alone in which all of its words are said, or stand in title, comment or voice.
         """
@@ -263,24 +263,24 @@ class AsyncClient:
         return (await self._call("POST", "/api/jobs", once=True, json=order)).json()["job"]
 
     async def jobs(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
-        """One's own, the newest first: {"jobs": [...], "next_before": ...}."""
+        """The caller's jobs, the newest first: {"jobs": [...], "next_before": ...}."""
         query = {"limit": limit} | ({"before": before} if before else {})
         return (await self._call("GET", "/api/jobs", params=query)).json()
 
     async def job(self, job_id: str) -> dict[str, Any]:
-        """How far it is, and its chapters."""
+        """How far a job is, and its chapters."""
         return (await self._call("GET", f"/api/jobs/{part(job_id)}")).json()["job"]
 
     async def cancel_job(self, job_id: str) -> dict[str, Any]:
-        """End it; what was spoken is kept."""
+        """Cancel a job; what was spoken is kept."""
         return (await self._call("POST", f"/api/jobs/{part(job_id)}/cancel")).json()["job"]
 
     async def resume_job(self, job_id: str) -> dict[str, Any]:
-        """Go on with one that was cancelled or failed."""
+        """Go on with a job that was cancelled or failed."""
         return (await self._call("POST", f"/api/jobs/{part(job_id)}/resume")).json()["job"]
 
     async def delete_job(self, job_id: str) -> None:
-        """End it, and remove its text and audio."""
+        """End a job, and remove its text and audio."""
         await self._call("DELETE", f"/api/jobs/{part(job_id)}")
 
     async def job_words(self, job_id: str, format: str = "json") -> bytes:

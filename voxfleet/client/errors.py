@@ -66,7 +66,7 @@ def unreachable(url: object, error: Exception) -> UnreachableError:
 
 
 def from_gateway(answer: httpx.Response) -> bool:
-    """Whether it is a success, and a gateway's: those have an id, and no page is asked for here."""
+    """Whether the answer is a success, and a gateway's: those have an id, and no page is asked for here."""
     page = answer.headers.get("Content-Type", "").startswith("text/html")
     return answer.is_success and "X-Request-Id" in answer.headers and not page
 

@@ -75,7 +75,7 @@ class LiveSession:
         await self._send("append", text=text)
 
     async def flush(self) -> None:
-        """Speak what is incomplete too."""
+        """Speak an incomplete sentence, too."""
         await self._send("flush")
 
     async def cancel(self, played_samples: int) -> None:
@@ -87,7 +87,7 @@ class LiveSession:
         await self._send("cancel", played_samples=played_samples)
 
     async def pause(self) -> None:
-        """Rest, up to the limit that "paused" names."""
+        """Pause, up to the limit that "paused" names."""
         await self._send("pause")
 
     async def resume(self) -> None:

@@ -117,7 +117,7 @@ class Client:
         return self._background.run(self._client.preview_voice(voice_id))
 
     def adapters(self) -> list[dict[str, Any]]:
-        """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
+        """The adapters that the caller may see. `speak`, `stream` and `live` take one as `adapter`."""
         return self._background.run(self._client.adapters())
 
     def create_adapter(self, name: str, folder: str | Path, **fields: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Client:
         self._background.run(self._client.delete_adapter(adapter_id))
 
     def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
-        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}.
+        """The caller's recordings, newest first: {"sessions": [...], "next_before": ...}.
 
         search: those alone in which all of its words are said, or stand in title, comment or voice.
         """
@@ -160,23 +160,23 @@ class Client:
         return self._background.run(self._client.start_job(text, **options))
 
     def jobs(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
-        """One's own, the newest first: {"jobs": [...], "next_before": ...}."""
+        """The caller's jobs, the newest first: {"jobs": [...], "next_before": ...}."""
         return self._background.run(self._client.jobs(limit, before))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """How far it is, and its chapters."""
+        """How far a job is, and its chapters."""
         return self._background.run(self._client.job(job_id))
 
     def cancel_job(self, job_id: str) -> dict[str, Any]:
-        """End it; what was spoken is kept."""
+        """Cancel a job; what was spoken is kept."""
         return self._background.run(self._client.cancel_job(job_id))
 
     def resume_job(self, job_id: str) -> dict[str, Any]:
-        """Go on with one that was cancelled or failed."""
+        """Go on with a job that was cancelled or failed."""
         return self._background.run(self._client.resume_job(job_id))
 
     def delete_job(self, job_id: str) -> None:
-        """End it, and remove its text and audio."""
+        """End a job, and remove its text and audio."""
         self._background.run(self._client.delete_job(job_id))
 
     def job_words(self, job_id: str, format: str = "json") -> bytes:
@@ -253,7 +253,7 @@ class SyncLiveSession:
         self._background.run(self._session.cancel(played_samples))
 
     def pause(self) -> None:
-        """Rest, up to the limit that "paused" names."""
+        """Pause, up to the limit that "paused" names."""
         self._background.run(self._session.pause())
 
     def resume(self) -> None:

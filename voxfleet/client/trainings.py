@@ -48,7 +48,7 @@ class AsyncTrainings:
         return (await self._call("GET", "/api/adapters/consent")).json()["statement"]
 
     async def train(self, name: str, recordings: Recordings, **fields: Any) -> dict[str, Any]:
-        """A new voice of that name: sends the recordings and starts.
+        """Train a voice called `name`: send the recordings and start.
 
         `fields`: those of `create`. Where a recording is refused nothing stays, and a note of the error names
         it. Raises OSError for files that cannot be read.
@@ -70,34 +70,34 @@ class AsyncTrainings:
             raise
 
     async def create(self, name: str, **fields: Any) -> dict[str, Any]:
-        """One that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
+        """A training that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
         return (await self._call("POST", _PATH, once=True, json={"name": name, **fields})).json()["training"]
 
     async def add_recording(
         self, training_id: str, audio: Audio, transcript: str, *, name: str | None = None
     ) -> dict[str, Any]:
-        """One more, with remarks on it ("checks"). name: what it is called in findings."""
+        """Add a recording; the answer has remarks on it ("checks"). name: what it is called in findings."""
         form = {"transcript": transcript} | ({"name": name} if name else {})
         path, files = f"{_path(training_id)}/recordings", await audio_file(audio)
         answer = await self._call("POST", path, once=True, data=form, files=files)
         return answer.json()["recording"]
 
     async def delete_recording(self, training_id: str, recording_id: str) -> None:
-        """One less, while the training does not run."""
+        """Delete a recording, while the training does not run."""
         await self._call("DELETE", f"{_path(training_id)}/recordings/{part(recording_id)}")
 
     async def list(self) -> list[dict[str, Any]]:
-        """One's own, the newest first."""
+        """The trainings of the caller, the newest first."""
         return (await self._call("GET", _PATH)).json()["trainings"]
 
     async def get(self, training_id: str) -> dict[str, Any]:
-        """How far it is, what was found about its recordings, and which samples can be heard."""
+        """How far a training is, what was found about its recordings, and which samples can be heard."""
         return (await self._call("GET", _path(training_id))).json()["training"]
 
     async def follow(
         self, training_id: str, *, every_seconds: float = LOOK_SECONDS
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """It as it is, and again whenever that changed, until nobody works on it any more.
+        """The training as it is, and again whenever it has changed, until nobody works on it any more.
 
         The last one tells how it ended: `state` is complete, with the `voice`, failed, with the `error`, or
         cancelled. A service that does not answer for a minute ends the loop, or one that did not at first.
@@ -122,7 +122,7 @@ class AsyncTrainings:
             await asyncio.sleep(pause_seconds)
 
     async def wait(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> dict[str, Any]:
-        """The last of `follow`."""
+        """Wait until nobody works on the training any more: the last of `follow`."""
         async for training in self.follow(training_id, every_seconds=every_seconds):
             last = training
         return last
@@ -136,11 +136,11 @@ class AsyncTrainings:
         return (await self._call("POST", f"{_path(training_id)}/start")).json()["training"]
 
     async def cancel(self, training_id: str) -> dict[str, Any]:
-        """End it; recordings and what was learnt stay, so that `start` goes on."""
+        """Cancel a training; recordings and what was learnt stay, so that `start` goes on."""
         return (await self._call("POST", f"{_path(training_id)}/cancel")).json()["training"]
 
     async def delete(self, training_id: str) -> None:
-        """End it, and remove its recordings. A voice that came of it stays."""
+        """Delete a training with its recordings. A voice that came of it stays."""
         await self._call("DELETE", _path(training_id))
 
 
@@ -155,39 +155,39 @@ class SyncTrainings:
         return self._background.run(self._trainings.consent_statement())
 
     def train(self, name: str, recordings: Recordings, **fields: Any) -> dict[str, Any]:
-        """A new voice of that name: sends the recordings and starts; see `AsyncTrainings.train`."""
+        """Train a voice called `name`: send the recordings and start; see `AsyncTrainings.train`."""
         return self._background.run(self._trainings.train(name, recordings, **fields))
 
     def create(self, name: str, **fields: Any) -> dict[str, Any]:
-        """One that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
+        """A training that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
         return self._background.run(self._trainings.create(name, **fields))
 
     def add_recording(
         self, training_id: str, audio: Audio, transcript: str, *, name: str | None = None
     ) -> dict[str, Any]:
-        """One more, with remarks on it ("checks"). name: what it is called in findings."""
+        """Add a recording; the answer has remarks on it ("checks"). name: what it is called in findings."""
         return self._background.run(self._trainings.add_recording(training_id, audio, transcript, name=name))
 
     def delete_recording(self, training_id: str, recording_id: str) -> None:
-        """One less, while the training does not run."""
+        """Delete a recording, while the training does not run."""
         self._background.run(self._trainings.delete_recording(training_id, recording_id))
 
     def list(self) -> list[dict[str, Any]]:
-        """One's own, the newest first."""
+        """The trainings of the caller, the newest first."""
         return self._background.run(self._trainings.list())
 
     def get(self, training_id: str) -> dict[str, Any]:
-        """How far it is, what was found about its recordings, and which samples can be heard."""
+        """How far a training is, what was found about its recordings, and which samples can be heard."""
         return self._background.run(self._trainings.get(training_id))
 
     def follow(
         self, training_id: str, *, every_seconds: float = LOOK_SECONDS
     ) -> Generator[dict[str, Any], None, None]:
-        """It whenever it changed, until nobody works on it any more; see `AsyncTrainings.follow`."""
+        """The training whenever it has changed, until it has ended; see `AsyncTrainings.follow`."""
         return self._background.iterate(self._trainings.follow(training_id, every_seconds=every_seconds))
 
     def wait(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> dict[str, Any]:
-        """The last of `follow`."""
+        """Wait until nobody works on the training any more: the last of `follow`."""
         return self._background.run(self._trainings.wait(training_id, every_seconds=every_seconds))
 
     def sample(self, training_id: str, sample_id: str) -> bytes:
@@ -199,11 +199,11 @@ class SyncTrainings:
         return self._background.run(self._trainings.start(training_id))
 
     def cancel(self, training_id: str) -> dict[str, Any]:
-        """End it; recordings and what was learnt stay, so that `start` goes on."""
+        """Cancel a training; recordings and what was learnt stay, so that `start` goes on."""
         return self._background.run(self._trainings.cancel(training_id))
 
     def delete(self, training_id: str) -> None:
-        """End it, and remove its recordings. A voice that came of it stays."""
+        """Delete a training with its recordings. A voice that came of it stays."""
         self._background.run(self._trainings.delete(training_id))
 
 
