@@ -56,6 +56,15 @@ def test_the_bar_has_room_for_a_worker_that_loads_and_every_page(page: Page, fle
         assert page.evaluate("document.documentElement.scrollWidth") == width, width
 
 
+def test_a_window_is_named_in_the_page_s_language(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, locale="zh-CN") as watched:
+        for path in PAGES:
+            watched.page.goto(fleet.url + path)
+            expect(watched.page).to_have_title(re.compile(r"^VoxFleet [\u4e00-\u9fff]+$"))
+        watched.page.locator("#language").click()
+        expect(watched.page).to_have_title("VoxFleet API")
+
+
 def test_an_unknown_address_is_a_page_that_leads_home(browser: Browser, fleet: Server) -> None:
     with watched_page(browser) as watched:  # the browser complains of the 404
         watched.page.goto(f"{fleet.url}/no/such/page")

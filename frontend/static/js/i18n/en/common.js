@@ -4,6 +4,16 @@ const count = (n, noun) => `${n} ${noun}${Number(n) === 1 ? "" : "s"}`;
 export default {
   "text.plain": "{text}",
 
+  "window.studio": "VoxFleet Studio",
+  "window.live": "VoxFleet Live",
+  "window.chat": "VoxFleet Chat",
+  "window.book": "VoxFleet Books",
+  "window.sessions": "VoxFleet Sessions",
+  "window.train": "VoxFleet Training",
+  "window.admin": "VoxFleet Admin",
+  "window.docs": "VoxFleet API",
+  "window.lost": "VoxFleet: no such page",
+
   "nav.pages": "Pages",
   "nav.studio": "Studio",
   "nav.live": "Live",

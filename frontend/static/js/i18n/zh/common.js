@@ -2,6 +2,16 @@
 export default {
   "text.plain": "{text}",
 
+  "window.studio": "VoxFleet 工作室",
+  "window.live": "VoxFleet 实时",
+  "window.chat": "VoxFleet 聊天",
+  "window.book": "VoxFleet 书籍",
+  "window.sessions": "VoxFleet 会话",
+  "window.train": "VoxFleet 训练",
+  "window.admin": "VoxFleet 管理",
+  "window.docs": "VoxFleet 接口",
+  "window.lost": "VoxFleet：没有这个页面",
+
   "nav.pages": "页面",
   "nav.studio": "工作室",
   "nav.live": "实时",
