@@ -12,7 +12,7 @@ from gateway.text.lines import LINES
 from gateway.text.rules import Rule, rule
 
 EMOJI = (
-    "[\U0001f000-\U0001faff\u2600-\u266c\u2670-\u27bf\u2b50\u2b55\u2b1b\u2b1c\u231a\u231b\u23e9-\u23fa]"
+    "[\U0001f000-\U0001faff\u2600-\u266c\u2670-\u27bf\u2b05-\u2b07\u2b50\u2b55\u2b1b\u2b1c\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u231a\u231b\u23e9-\u23fa]"
     "[\ufe0f\u200d\U0001f3fb-\U0001f3ff\u20e3\U0001f000-\U0001faff\u2600-\u27bf]*"
 )
 """Without the signs of music, ♭ ♮ ♯."""
@@ -88,6 +88,7 @@ MARKS: tuple[Rule, ...] = (
     rule(rf"[{_WIDE}]+(?:(?<=[０-９])[．：／－](?=[０-９])[{_WIDE}]+)*", _folded),
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
     rule(r"(?<=\d)\s?∶\s?(?=\d)", ":"),
+    rule(r"(?<=\w)[‐‑](?=\w)", "-"),
     rule("[㎀-㎟㎩-㏟]", _folded),
     rule(r"(?<=\d)㎥", "m³"),
     rule(
@@ -124,6 +125,7 @@ MARKS: tuple[Rule, ...] = (
     rule(r"(?<![ \t])(?P<say>[ \t]*\|[ \t]*)$", "", re.M),
     rule(r"(?<=[^\s|])(?P<say>[ \t]\|[ \t])(?=[^\n]{0,1000}\|[ \t]*$)", ", ", re.M),
     rule(r"(?<=[^\s|`.,;:!?。，；：！？+*=<>/-])[ \t][|•｜][ \t](?=[^\s|`])", _parted),
+    rule(r"(?<=[A-Za-z]{2})[ \t]·[ \t](?=[A-Za-z0-9]{2})", ", "),
     rule(r"(?<=[.,;:!?。，；：！？])[ \t](?P<say>[|•｜])[ \t](?=[^\s|`])", ""),
     rule(r"(?<![\w*])(?P<say>\*{1,3})(?=\S)(?=[^*\n]*\S\*)", ""),
     rule(r"(?<=[^\s*])(?P<say>\*{1,3})(?![\w*])|(?<=[\u3400-\u9fff])\*{1,3}(?=[\u3400-\u9fff])", ""),

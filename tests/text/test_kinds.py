@@ -70,6 +70,24 @@ ENGLISH = {
     "J10-J12, Serves: 4 | Time: 5": "J ten to J twelve, Serves: four, Time: five",
     "S01E05, CA 19-9, ³√8 = 2, ↑ 5%": "season one episode five, CA nineteen nine, the cube root of eight"
     " equals two, up five percent",
+    "$875.28 +12.10 (1.40%), EPS $(0.05), +3% q/q": "eight hundred seventy-five dollars and twenty-eight"
+    " cents"
+    " plus twelve point one zero (one point four zero percent), EPS minus five cents, plus three percent"
+    " quarter"
+    " over quarter",
+    "near 26.7N 82.2W, 55% — 24 votes, 70% w/w": "near twenty-six point seven north, eighty-two point two"
+    " west,"
+    " fifty-five percent — twenty-four votes, seventy percent w/w",
+    "sha256:9f86d081884c7d65, 1_000_000": "sha two hundred fifty-six nine f eight six d zero eight one"
+    " eight eight"
+    " four c seven d six five, one million",
+    "Jul  5 2023, c. 1890s, $1.1B est.; 100 N Main St": "July fifth, twenty twenty-three, circa eighteen"
+    " nineties,"
+    " one point one billion dollars estimate; one hundred North Main Street",
+    "0800 11 11 11, (02) 9374 4000, 555‑2671": "zero eight zero zero, one one, one one, one one, zero"
+    " two, nine"
+    " three seven four, four zero zero zero, five five five, two six seven one",
+    "Out now · Music by Ann ⬇️": "Out now, Music by Ann",
     "(1/3) A thread": "(one of three) A thread",
 }
 

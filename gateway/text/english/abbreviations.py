@@ -57,6 +57,8 @@ _ROOMS = {
 }
 """Which are numbered."""
 _TITLES = "Mr|Mrs|Ms|Dr|Prof"
+_SPANS = {"y": "year", "q": "quarter", "m": "month"}
+_WAYS = {"N": "North", "S": "South", "E": "East", "W": "West"}
 _SECTIONS = {"§": "section", "¶": "paragraph"}
 _COUNTED = (
     *(
@@ -186,7 +188,13 @@ _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
-    rule(r"(?<=\(\d{4} )est\.(?=\))|(?<=\d )est\.(?=[,;)])", "estimate"),
+    rule(r"(?<=\(\d{4} )est\.(?=\))|(?:(?<=\d )|(?<=\d[kKmMbB] ))est\.(?=[,;)])", "estimate"),
+    rule(r"(?<=% )([yqm])/\1\b", lambda match: f"{_SPANS[match[1]]} over {_SPANS[match[1]]}"),
+    rule(
+        r"(?<=\d )(?P<say>(?P<way>[NSEW])\.?)(?=\s(?:[A-Z][a-z]{1,20}|\d{1,3}(?:st|nd|rd|th))"
+        r"\s(?:St|Ave|Rd|Blvd|Dr|Ln|Way|Pl|Ct)\b)",
+        lambda match: _WAYS[match["way"]],
+    ),
     rule(rf"(?<![\w./])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
     rule(
         rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s|\.?\s+(?:[NS][EW]?|[EW])\b)",
@@ -202,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         "number",
     ),
     rule(r"\b(?P<say>[Tt]el\.?)(?=:\s?[+(\d]|(?<=\.)\s?[+(])", lambda match: f"{match[0][0]}elephone"),
-    rule(r"(?<![\w.])c\.\s?(?=\d{3,4}\b(?![.,]\d))", "circa "),
+    rule(r"(?<![\w.])c\.\s?(?=\d{3,4}s?\b(?![.,]\d))", "circa "),
     rule(
         rf"(?<=[A-Za-z]\s)(?P<say>(?:St|Dr|Ct|Pl|Sq|Ln)\.)(?={_BEGINS.pattern})",
         lambda match: _within(match) if _follows_name(match) else None,

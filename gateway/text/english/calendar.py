@@ -148,7 +148,7 @@ RULES: tuple[Rule, ...] = (
         _days_of_month,
     ),
     rule(
-        rf"\b{_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
+        rf"\b{_MONTH}\s{{1,2}}{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
         _month_first,
     ),
     rule(

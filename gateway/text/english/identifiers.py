@@ -15,6 +15,11 @@ def _phone(match: re.Match[str]) -> str:
     return f"plus {spoken}" if match["say"].startswith("+") else spoken
 
 
+def _international(match: re.Match[str]) -> str | None:
+    """A quotation, "+12.10 (1.40%)", is none."""
+    return None if "." in match["say"] and " " in match["say"] else _phone(match)
+
+
 def _chain(match: re.Match[str]) -> str:
     """Groups with hyphens between them, of which none is a range: "978-0-306-40615-7", "1-2-3"."""
     groups = match["say"].split("-")
@@ -118,7 +123,9 @@ RULES = (
         _grouped,
     ),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d{4}(?:[ -]\d{4}){3})(?![\w-]|[.,]\d)", _grouped),
-    rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?!\w)", _phone),
+    rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?![\w%])", _international),
+    rule(r"(?<![\w.-])(?P<say>0\d{1,4}(?: \d{2,4}){3,4})(?![\w-]|[.,]\d| \d)", _phone),
+    rule(r"(?<![\w.-])(?P<say>\(0\d{1,4}\)\s?\d{3,4}[ -]?\d{3,4})(?![\w-]|[.,]\d| \d)", _phone),
     rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
     rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
     rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
@@ -191,6 +198,9 @@ RULES = (
     rule(r"\b(?P<say>[CF]#)(?!\w)", lambda match: f"{match['say'][0]} sharp"),
     rule(r"\b(?:GMT|UTC)(?P<say>\s?(?P<sign>[+−-])\s?)(?=\d)", lambda match: _HOURS[match["sign"]]),
     rule(r"(?<=\w)\+(?=[A-Z]\b)", " plus "),
+    rule(r"(?<![\w.])\d{1,3}(?:_\d{3}){1,6}(?!\w)", lambda match: number(match[0].replace("_", ""))),
+    rule(r"\b(?:[Ss][Hh][Aa]-?\d{1,3}|[Mm][Dd]5)(?P<say>:)(?=[0-9a-f]{8})", " "),
+    rule(r"(?<![\w.-])(?=[a-f]*\d)(?=\d*[a-f])(?P<say>[0-9a-f]{12,64})(?![\w-])", _grouped),
     rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
     rule(r"(?<=[A-Z])(?P<say>\d{3})(?![\w.,])", _product),
     rule(r"(?<![\w.,$])(?P<say>\d{3,4})(?=p\b)", _code),

@@ -64,6 +64,12 @@ def _signed_arc(match: re.Match[str]) -> str:
     return f"{'minus ' if match['minus'] else ''}{_arc(match).rstrip()}"
 
 
+def _place(match: re.Match[str]) -> str:
+    """On the globe, "26.7N 82.2W"."""
+    first, second = number(match["first"]), number(match["second"])
+    return f"{first} {_QUARTERS[match['ns']]}, {second} {_QUARTERS[match['ew']]}"
+
+
 def _sides(match: re.Match[str]) -> str:
     return f"{number(match[1])} by {number(match[3])} {'feet' if match[2] in _FEET else 'inches'}"
 
@@ -128,6 +134,7 @@ MANY = (
     "posts|likes|clicks|years|Americans|Britons|euros|pounds"
 )
 """What there are millions of."""
+_QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _FEET = "'’"
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
 _BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=\d[x×]))"
@@ -147,6 +154,11 @@ RULES = (
         r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|monitor|screen|display|pan|pipe)\b)", " inch"
     ),
     rule(r"(?<=\d)\s?″", " inches"),
+    rule(
+        r"(?<![\w.])(?P<first>\d{1,2}(?:\.\d{1,6})?)\s?(?P<ns>[NS]),?\s"
+        r"(?P<second>\d{1,3}(?:\.\d{1,6})?)\s?(?P<ew>[EW])(?!\w)",
+        _place,
+    ),
     rule(
         r"(?<![\w./])(?:(?P<h>\d{1,3})\s?h(?:rs?)?\s?)?(?P<m>\d{1,3})\s?m(?:in)?(?:\s?(?P<s>[0-5]?\d)\s?s(?:ec)?)?"
         r"(?![\w'’²³/])",

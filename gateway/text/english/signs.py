@@ -157,7 +157,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<=[{''.join(_VULGAR)}])\s?[-–—]\s?(?=[\d{''.join(_VULGAR)}])", " to "),
     rule(
-        r"\b(?:[Uu]nit|[Ff]lat|[Ll]ot|[Aa]partment|[Aa]pt\.?)\s(?P<say>(\d{1,4})/(\d{1,4}))(?=\s[A-Z])",
+        r"\b(?:[Uu]nit|[Ff]lat|[Ll]ot|[Aa]partment|[Aa]pt\.?)\s(?P<say>(\d{1,4})/(\d{1,4}))(?=,?\s[A-Z]|,\s\d)",
         lambda match: f"{number(match[2])}, {number(match[3])}",
     ),
     rule(
@@ -240,8 +240,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{MANY})\b)", _scaled),
     rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),
-    rule(r"(?<=\d)(?P<say>\s?[–—]\s?|-)(?=[$€£]?\d)", " to "),
-    rule(r"(?<=\d[%‰°])(?P<say>\s?[-–—]\s?)(?=[$€£]?\d)", " to "),
+    rule(r"(?<=\d)(?P<say>\s?–\s?|—|-)(?=[$€£]?\d)", " to "),
+    rule(r"(?<=\d[%‰°])(?P<say>\s?[-–]\s?|—)(?=[$€£]?\d)", " to "),
     rule(r"(?<=\d(?:st|nd|rd|th))\s?[-–—]\s?(?=\d)", " to "),
     rule(r"(?:(?<=\d[kKmMbB])|(?<=\d[bmt]n))\s?[-–—]\s?(?=[$€£]\d)", " to "),
     rule(r"(?<=\d[A-Z])\s?[-–]\s?(?=\d{1,3}[A-Z]\b)", " to "),
