@@ -2,7 +2,8 @@
 
 `LiveSpeech.run()` is one coroutine, as `Synthesis.run()` is: cancelling it, at any point, gives back what it
 holds. It queues when there is something to say, and keeps its slot as long as `Speaking` has a use for it.
-A session that has begun to speak is not ended by a full queue: it comes again until there is room.
+A session that has begun to speak is not ended by a full queue, or a worker that is started again: it comes
+again until there is room.
 """
 
 from __future__ import annotations
@@ -120,22 +121,26 @@ class LiveSpeech:
             session.close()
 
     async def _take_turn(self) -> None:
-        """Use a slot, or wait a while where the line has no room. Raises ApiError."""
+        """Use a slot, or wait a while where the line has no room, or no worker is there. Raises ApiError."""
+        asked_at = time.monotonic()
         try:
             await self._queue()
         except ApiError as error:
-            if error.status_code != 429 or not self.begun:
+            settings = self._gateway.settings
+            if not self.begun or (error.status_code != 429 and error.code != "no_worker"):
+                raise
+            full = error.status_code == 429
+            patience_seconds = settings.queue_timeout_seconds if full else settings.no_worker_grace_seconds
+            if self._no_room_since is None:
+                self._no_room_since = asked_at
+                logger.info("live session finds no room", request_id=self._request_id, code=error.code)
+            if time.monotonic() - self._no_room_since >= patience_seconds:
                 raise
             await self._wait_outside(error)
 
     async def _wait_outside(self, refusal: ApiError) -> None:
-        """Until it makes sense to ask again. Raises the refusal where that went on for too long."""
-        session, now = self._session, time.monotonic()
-        if self._no_room_since is None:
-            self._no_room_since = now
-            logger.info("live session finds no room", request_id=self._request_id, code=refusal.code)
-        elif now - self._no_room_since >= self._gateway.settings.queue_timeout_seconds:
-            raise refusal
+        """Until it makes sense to ask again."""
+        session = self._session
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(refusal.retry_after_seconds, _AGAIN_SECONDS)):
                 while session.may_speak:

@@ -10,6 +10,7 @@ from pytest import MonkeyPatch
 
 from gateway.errors import ApiError
 from gateway.live.speech import speech
+from gateway.slots.capacity.worker import Health
 from gateway.slots.demand import Demand
 from gateway.slots.line.standing import Standing
 from tests.gateway.live.client import SENTENCES, Client, owed
@@ -102,6 +103,25 @@ async def test_a_session_that_has_spoken_waits_for_room_in_a_full_line(monkeypat
                 await until(lambda: refusals(demand) > 2)
                 client.session.pause()
                 client.session.resume()
+            client.session.stop()
+    assert client.pcm == owed(SENTENCES[0]) + owed(SENTENCES[1])
+
+
+async def test_a_session_that_has_spoken_waits_for_a_worker_that_comes_back(monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    only = ScriptedWorker([Act()])
+    async with gateway_of(only, live_slot_seconds=0.01, no_worker_grace_seconds=60) as gateway:
+        client, demand = Client(gateway), gateway.pool.demand
+        (worker,) = gateway.pool.workers.values()
+        async with client.running():
+            await _told_and_silent(client)
+            only.healthy = False
+            gateway.check_worker(worker)
+            await until(lambda: worker.health is Health.DOWN)
+            client.session.append(SENTENCES[1])
+            client.session.flush()
+            await until(lambda: refusals(demand) > 1)
+            only.healthy = True
             client.session.stop()
     assert client.pcm == owed(SENTENCES[0]) + owed(SENTENCES[1])
 
