@@ -107,15 +107,15 @@ ELEVENLABS = Tag(
         Operation(
             "WEBSOCKET",
             "/v1/text-to-dialogue/stream-input",
-            "What a voice says in pieces over a socket",
-            parameters={"output_format": "pcm_24000"},
+            "What voices say in pieces over a socket",
+            parameters={"output_format": "pcm_24000", "sync_alignment": "true"},
             messages=(_LINES, {"close_socket": True}),
         ),
         Operation(
             "WEBSOCKET",
             "/v1/text-to-dialogue/multi-stream-input",
             "Several contexts over one socket",
-            parameters={"output_format": "pcm_24000"},
+            parameters={"output_format": "pcm_24000", "sync_alignment": "true"},
             messages=({**_LINES, "context_id": "a", "close_context": True}, {"close_socket": True}),
         ),
         Operation("GET", "/v1/voices", "List voices", access="public"),

@@ -118,7 +118,12 @@ class Context(DialogueListener):
 
 
 def as_text(message: dict[str, Any]) -> str:
-    """A message as it goes over the wire: without a context where there is but one."""
-    if message.get("contextId", "") is None:
-        message = {name: value for name, value in message.items() if name != "contextId"}
-    return json.dumps(message, separators=(",", ":"))
+    """A message as it goes over the wire: without a context where there is but one, and else with the names
+    without capitals that some of its fields have in ElevenLabs' documents, too.
+    """
+    id = message.get("contextId")
+    if id is None:
+        said = {name: value for name, value in message.items() if name != "contextId"}
+    else:
+        said = {**message, "context_id": id, **({"is_final": True} if message.get("isFinal") else {})}
+    return json.dumps(said, separators=(",", ":"))

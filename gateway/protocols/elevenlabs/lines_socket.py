@@ -1,7 +1,7 @@
 """`/v1/text-to-dialogue/stream-input` and `.../multi-stream-input`: how newer models of ElevenLabs are asked.
 
-What is said stands in `inputs`, each with its voice. Names of fields have no capitals, and times of
-characters count from where the audio is that a message brings.
+What is said stands in `inputs`, each with its voice. Names of fields have no capitals, times of characters
+count from where the audio is that a message brings, and `is_final_audio_for_turn` follows what was flushed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from gateway.timing.part import PartTimes
 router = APIRouter()
 
 _PATH = "/v1/text-to-dialogue"
+_TURN_ENDS = "turn"
+"""Between the audio and its times: all before a flush is on its way."""
 
 
 async def lines_input(websocket: WebSocket) -> None:
@@ -48,6 +50,8 @@ class LinesContext(Context):
     """Of the voices that have ended."""
 
     def _begin(self, start: Start) -> Cast:
+        if not self._options.tells_times:
+            start = start.model_copy(update={"timestamps": "none"})
         most_characters = self._gateway.settings.max_text_characters
         return Cast(super()._begin, start, self._turned, most_characters)
 
@@ -58,6 +62,19 @@ class LinesContext(Context):
         """To be encoded, and sent."""
         self._samples += len(pcm) // 2
         super().audio(pcm)
+
+    def flushed(self) -> None:
+        """A turn is on its way."""
+        self._outbox.put(_TURN_ENDS)
+
+    async def _take(self, piece: str | bytes) -> None:
+        if piece == _TURN_ENDS:
+            self._send({"isFinalAudioForTurn": True, "contextId": self._id})
+        else:
+            await super()._take(piece)
+
+    def _tell(self, audio: str | None, alignment: Any = None, source: str | None = None) -> None:
+        super()._tell(audio or "", alignment, source)
 
     def timed(self, part: PartTimes) -> None:
         """Behind the audio, and so before the place of a message."""

@@ -107,6 +107,11 @@ class Options:
         return self._query.auto_mode
 
     @property
+    def tells_times(self) -> bool:
+        """Whether the client asks for the times of characters, where they are not told anyway."""
+        return self._query.sync_alignment
+
+    @property
     def tags(self) -> Tags:
         """The tags that the model's text may have."""
         return Tags(cues=has_cues(self._query.model_id))

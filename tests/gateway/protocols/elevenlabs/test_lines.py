@@ -127,9 +127,9 @@ class Client:
 
 
 @asynccontextmanager
-async def opened(fleet: GatewayProcess, way: str) -> AsyncIterator[Client]:
+async def opened(fleet: GatewayProcess, way: str, timed: str = "true") -> AsyncIterator[Client]:
     query = "model_id=eleven_v4&output_format=pcm_24000&enable_logging=true&apply_text_normalization=auto"
-    url = f"ws://127.0.0.1:{fleet.port}{PATH}/{way}?{query}&sync_alignment=true&seed=5"
+    url = f"ws://127.0.0.1:{fleet.port}{PATH}/{way}?{query}&sync_alignment={timed}&seed=5"
     async with connect(url, additional_headers={"xi-api-key": "any"}, proxy=None) as socket:
         yield Client(socket)
 
@@ -168,13 +168,29 @@ async def test_times_count_from_the_place_of_their_message(fleet: GatewayProcess
     heard, starts, ends, characters = 0, [], [], ""
     for said in client.said:
         if alignment := said.get("alignment"):
-            assert said.keys() == {"alignment", "alignment_source", "context_id"}
+            assert said.keys() == {"audio", "alignment", "alignment_source", "context_id"}
             characters += "".join(alignment["chars"])
             starts += [round(heard / 48) + start for start in alignment["char_start_times_ms"]]
             ends.append(starts[-1] + alignment["char_durations_ms"][-1])
         heard += len(base64.b64decode(said.get("audio", "")))
     assert characters == LONG_TEXT and len(ends) > 1
     assert starts == sorted(starts) and starts[0] == 0 and ends[-1] == pytest.approx(heard / 48, abs=2)
+
+
+async def test_the_end_of_a_turn_is_told_behind_its_audio(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "stream-input", timed="false") as client:
+        await client.say(voices=["default"], xi_api_key="any")
+        for new_turn in (True, False):
+            await client.say(inputs=[{"text": TEXT, "voice_id": "default", "new_turn": new_turn}])
+            await client.say(flush=True)
+            while not (said := await client.hear()).get("is_final_audio_for_turn"):
+                assert said.keys() == {"audio"}
+            assert said == {"is_final_audio_for_turn": True}
+            assert len(client.audio()) > len(pcm_of(TEXT, 5)) * 0.9
+        assert len(client.audio()) > 1.8 * len(pcm_of(TEXT, 5))
+        await client.say(close_socket=True)
+        assert await client.hear_rest() == 1000
+    assert client.said[-1] == {"is_final": True}
 
 
 async def test_one_stretch_of_speech_ends_when_the_socket_is_to_be_closed(fleet: GatewayProcess) -> None:

@@ -125,6 +125,8 @@ async def test_several_stretches_at_once(fleet: GatewayProcess) -> None:
                 pass
         for context in ("a", "b"):
             assert len(client.audio(context)) == len(pcm_of(TEXT, 5))
+            final = {"isFinal": True, "is_final": True, "contextId": context, "context_id": context}
+            assert final in client.said, "for clients of either way to write names"
         await client.say(context_id="a", text=TEXT, flush=True)
         await client.say(close_socket=True)
         assert await client.hear_rest() == 1000
