@@ -186,7 +186,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![A-Za-z])CA\s?(?P<say>\d{2}-\d)(?!\d)", _digits),
     rule(r"(?<![A-Za-z])S[HZ](?P<say>\d{6})(?!\d)", _digits),
-    rule(r"(?<![A-Za-z0-9])[GDCZTK](?P<say>\d{4})(?![\dA-Za-z.+])", _phone),
+    rule(r"(?<![A-Za-z0-9])[GDCZTK](?P<say>\d{4}(?<!00))(?![\dA-Za-z.+])", _phone),
     rule(r"(?<![A-Za-z0-9])BV(?P<say>1[A-Za-z0-9]{9})(?![A-Za-z0-9])", _plate),
     rule(r"(?<![A-Za-z0-9])S(?P<season>\d{1,2})E(?P<episode>\d{1,3})(?![A-Za-z0-9])", _episode),
     rule(

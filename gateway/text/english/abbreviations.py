@@ -44,7 +44,7 @@ _ANYWHERE = {
 _BEFORE_NUMBER = {
     "no": "number", "nos": "numbers", "vol": "volume", "fig": "figure", "figs": "figures", "p": "page",
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
-    "tel": "telephone", "op": "opus", "fl": "floor", "lv": "level", "lvl": "level",
+    "tel": "telephone", "op": "opus", "lv": "level", "lvl": "level",
     "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
 }  # fmt: skip
 _ROOMS = {
@@ -231,6 +231,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"\b(?P<say>(?:{'|'.join(_ROOMS)})\b\.?)(?=\s#?\d)", lambda match: _ROOMS[match["say"].rstrip(".")]
     ),
+    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))", "Floor"),
     rule(r"(?<=\d )pp\b(?:\.(?=[,;:)]|\s[a-z]))?", "pages"),
     rule(r"\bb/c(?=\s(?:I\b|[a-z]{2}))", "because"),
     rule(r"(?<![\w/])n/a(?![\w/])", "N A"),

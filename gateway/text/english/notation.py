@@ -49,6 +49,6 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w./]){_METRE}(?=\s(?:{_METRES})\b)", _metre),
     rule(r"\b[Ii]n (?P<say>(?P<beats>[2-7]|9|12)/(?P<note>[48]))(?=[.,;:!?)]|$|\s(?:at|with)\b)", _metre),
     rule(rf"(?<![A-Za-z])[A-G](?P<say>#){_CHORD}", "sharp"),
-    rule(rf"(?<![A-Za-z])[A-G](?P<say>b){_CHORD}(?!\d[A-Za-z])", "flat"),
+    rule(rf"(?<![A-Za-z])[A-G](?P<say>b)(?![2348]){_CHORD}(?!\d[A-Za-z])", "flat"),
     rule(r"(?<![A-Za-z])[A-G][#b♯♭]?(?:m|maj|min|dim)?7(?P<say>b)(?=[59])", "flat"),
 )
