@@ -22,7 +22,7 @@ class SpeechStream:
     Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
     `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, and
     when nobody holds the stream any more, iterated or not. Raises engine.errors.EngineError when generation
-    fails.
+    fails; `finish_reason` is "error" then.
     """
 
     def __init__(
@@ -54,6 +54,9 @@ class SpeechStream:
                 for output in stream:
                     yield self._note(output)
                 self._end(stream)
+        except Exception:
+            self._leave("error")
+            raise
         finally:
             self._leave()
 
@@ -67,6 +70,9 @@ class SpeechStream:
                     if len(self._note(output).audio):
                         yield output.audio
                 self._end(stream)
+        except Exception:
+            self._leave("error")
+            raise
         finally:
             self._leave()
 
@@ -87,7 +93,6 @@ class SpeechStream:
     def _note(self, output: SpeechOutput) -> SpeechOutput:
         """The output as one of the whole clip; starts the next part where one ends."""
         if output.finish_reason == "error":
-            self.finish_reason = "error"
             raise EngineError(output.error or "generation failed")
         output.index += self._patches_before
         self._patches += len(output.audio) > 0
@@ -114,8 +119,8 @@ class SpeechStream:
         if self._stream is stream:
             self._stream = None
 
-    def _leave(self) -> None:
+    def _leave(self, reason: str = "cancelled") -> None:
         if self.finish_reason is None:
-            self.finish_reason = "cancelled"
+            self.finish_reason = reason
             if self._stream is not None:
                 self._stream.cancel()

@@ -128,6 +128,19 @@ def test_a_closed_voice_says_so() -> None:
         voice.generate("hello")
 
 
+async def test_a_clip_that_ends_with_its_engine_has_failed_and_was_not_cancelled() -> None:
+    with VoxCPM.from_pretrained(CHECKPOINT, device="cpu", silence_guard=False) as voice:
+        streams = [voice.generate("hello", min_seconds=60.0) for _ in range(2)]
+        chunks, outputs = aiter(streams[0]), streams[1].outputs()
+        await anext(chunks), next(outputs)
+        voice.close()
+        with pytest.raises(EngineError, match="is closed"):
+            list(outputs)
+        with pytest.raises(EngineError, match="is closed"):
+            _ = [chunk async for chunk in chunks]
+        assert [stream.finish_reason for stream in streams] == ["error", "error"]
+
+
 @pytest.fixture(scope="module")
 def reader() -> Iterator[VoxCPM]:
     with VoxCPM.from_pretrained(CHECKPOINT, silence_guard=False, part_characters=12) as loaded:
