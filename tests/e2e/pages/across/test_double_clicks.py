@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.browser import PHONE
@@ -28,6 +29,23 @@ def test_a_clip(page: Page, fleet: Server) -> None:
     page.dblclick("#generate")
     expect(page.locator(".clip")).to_have_count(1)
     expect(page.locator("#status")).to_contain_text("of speech")
+
+
+def test_a_yes_is_not_for_what_lies_below_the_question(page: Page, fleet: Server) -> None:
+    for title in ("The Walk", "The Walk", "The Walk"):
+        body = {"title": title, "blocks": [{"text": "Once."}]}
+        httpx.post(f"{fleet.url}/api/books", json=body).raise_for_status()
+    page.goto(f"{fleet.url}/book")
+    expect(page.locator(".book-link")).to_have_count(3)
+    page.get_by_role("button", name="Delete").first.click()
+    yes = page.locator("dialog[open]").get_by_role("button", name="Delete")
+    box, links = yes.bounding_box(), page.locator(".book-link").all()
+    assert box
+    boxes = [link.bounding_box() or box for link in links]
+    assert any(one["y"] < box["y"] + box["height"] / 2 < one["y"] + one["height"] for one in boxes)
+    yes.dblclick()
+    expect(page.locator(".book-link")).to_have_count(2)
+    expect(page).to_have_url(f"{fleet.url}/book")
 
 
 def test_a_message(page: Page, fleet: Server) -> None:

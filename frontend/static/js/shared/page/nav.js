@@ -7,6 +7,7 @@ import { apiKey, pageConfig } from "../service/fleet.js";
 import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "../../i18n/i18n.js";
 import { keepForLater } from "../service/offline.js";
 import { openKeySheet } from "../service/key-sheet.js";
+import { coverSecondClicks } from "./sheet.js";
 import { currentTheme, toggleTheme } from "./theme.js";
 
 const MARK_URL = new URL("../../../img/mark.svg", import.meta.url);
@@ -38,6 +39,7 @@ export function mountNav(header, { onHelp } = {}) {
     h("div", { class: "nav-tools" }, languageButton(), themeButton(), keyButton(), onHelp ? helpButton(onHelp) : null),
   );
   translatePage();
+  coverSecondClicks();
   keepForLater();
   pageConfig().then((config) => showOpen(pages, config), () => null); // the page itself says what is wrong
   return status;

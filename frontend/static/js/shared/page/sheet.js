@@ -14,3 +14,16 @@ export function shown(sheet) {
     });
   });
 }
+
+/** A double click that closes a dialog is over with it: its second click is not for what lay below. */
+export function coverSecondClicks() {
+  let sheet = null;
+  const heed = (event) => {
+    if (event.detail < 2) sheet = event.target.closest("dialog");
+    else if (sheet && !sheet.open) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }
+  };
+  window.addEventListener("click", heed, { capture: true });
+}
