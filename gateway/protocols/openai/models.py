@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from gateway.adapters.catalog import spoken_names
 from gateway.api.permissions import tenant_or_none
 from gateway.errors import ApiError
-from gateway.protocols.openai.request import OPENAI_MODELS
+from gateway.protocols.openai.request import OPENAI_MODEL
 from gateway.service import Gateway, GatewayDep
 from gateway.slots.requirement import Requirement
 from gateway.voices.catalog import served_models
@@ -29,7 +29,8 @@ async def list_models(request: Request, gateway: Gateway) -> dict[str, Any]:
 @router.get("/v1/models/{id:path}")
 async def get_model(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """One of them, or a name of OpenAI's that requests may give instead."""
-    if id not in _all_models(gateway) | OPENAI_MODELS and id not in await _adapted(request, gateway):
+    known = id in _all_models(gateway) or OPENAI_MODEL.fullmatch(id)
+    if not known and id not in await _adapted(request, gateway):
         raise ApiError(404, "model_not_found", f"there is no model {id[:128]!r}", param="model")
     return _describe(id)
 

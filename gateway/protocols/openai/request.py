@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
@@ -22,7 +23,8 @@ OPENAI_VOICES = frozenset(
         *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
     )
 )
-OPENAI_MODELS = frozenset(("tts-1", "tts-1-hd", "gpt-4o-mini-tts"))
+OPENAI_MODEL = re.compile(r"(tts-1(-hd)?|gpt-4o-mini-tts)(-\d{4}(-\d\d-\d\d)?)?")
+"""A name of theirs for speech, with the date of a release or without."""
 PCM_RATE = 24_000
 _LANGUAGES = {
     "": None,

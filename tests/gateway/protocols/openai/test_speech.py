@@ -183,3 +183,22 @@ async def test_a_voice_that_is_made_is_found_by_its_name_at_once(fleet: GatewayP
         await http.delete(f"/api/voices/{made['id']}")
     assert before == pcm_of(TEXT, 5) != own
     assert (await ask(fleet, voice="echo")).content == before
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("tts-1-hd", 200),
+        ("tts-1-1106", 200),
+        ("gpt-4o-mini-tts", 200),
+        ("gpt-4o-mini-tts-2025-12-15", 200),
+        ("gpt-4o-mini-tts-next", 404),
+        ("gpt-4o", 404),
+    ],
+)
+async def test_a_model_of_openai_s_that_speaks_is_there(
+    fleet: GatewayProcess, name: str, status: int
+) -> None:
+    async with fleet.http() as http:
+        answer = await http.get(f"/v1/models/{name}")
+    assert answer.status_code == status and (status == 404 or answer.json()["id"] == name)
