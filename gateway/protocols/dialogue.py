@@ -28,7 +28,7 @@ from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
 from gateway.timing.part import PartTimes
-from models.sentences import has_words
+from models.sentences import first_word
 
 logger = structlog.get_logger(__name__)
 
@@ -93,6 +93,8 @@ class Dialogue:
         """Where the utterances end that are being spoken, by index."""
         self._flushes: list[int] = []
         """Where they were asked for, in characters."""
+        self._silent = 0
+        """Characters up to which nothing that is not spoken yet has words."""
         self._audible = False
         self.has_text = self.finishing = self.cancelled = False
 
@@ -183,7 +185,7 @@ class Dialogue:
         that was appended had been heard where `played_samples` of all audio were.
         """
         heard = self._session.cancel(played_samples).characters
-        self._spoken, self._appended = self._fed, ""
+        self._spoken, self._silent, self._appended = self._fed, 0, ""
         self._breaks.clear()
         self._ends.clear()
         self._flushes.clear()
@@ -262,9 +264,16 @@ class Dialogue:
         return self._listener.drop_audio()
 
     def _tell_flushed(self) -> None:
-        while self._flushes and not has_words(self._appended[: self._flushes[0] - self._spoken]):
+        while self._flushes and self._is_silent(self._flushes[0]):
             self._flushes.pop(0)
             self._listener.flushed()
+
+    def _is_silent(self, until: int) -> bool:
+        """Whether what is before that character, and not spoken yet, has no words. Each is looked at once."""
+        start = max(self._silent, self._spoken)
+        found = first_word(self._appended, start - self._spoken, until - self._spoken)
+        self._silent = max(start, until) if found is None else self._spoken + found
+        return found is None
 
 
 class _Cancelled(Exception):

@@ -24,6 +24,7 @@ from gateway.timing.part import PartTimes
 logger = structlog.get_logger(__name__)
 
 _TITLE_CHARACTERS = 80
+_READ_FOR_TITLE = 1000
 _VOICE_CHARACTERS = 128
 _MAX_EARLY_LINES = 256
 """Events kept before the first utterance."""
@@ -276,7 +277,7 @@ class Recording:
 
 def title_of(text: str) -> str:
     """The first words, as far as they can be shown."""
-    line = printable(" ".join(text.split()))
+    line = printable(" ".join(text.lstrip()[:_READ_FOR_TITLE].split()))
     if len(line) <= _TITLE_CHARACTERS:
         return line
     head = line[: _TITLE_CHARACTERS - 1]

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
+from gateway.sessions.recording import title_of
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
 from tests.gateway.sessions.recordings import (
@@ -84,3 +85,9 @@ async def test_a_gateway_that_ends_finishes_what_it_records(tmp_path: Path) -> N
         row = await gateway.recorder.index.get(recording.session_id)
         assert (row.state, row.audio_seconds) == ("complete", pytest.approx(100 / RATE, abs=1e-5))
         assert read_timeline(folder_of(gateway, recording))["outcome"] == "shutting_down"
+
+
+def test_a_title_is_made_of_the_first_words_of_a_text_alone() -> None:
+    """To look at all of a job's million characters held up everybody for a fifth of a second."""
+    assert title_of(" \n one\ttwo " + " " * 1000 + "three") == "one two"
+    assert title_of("word " * 200_000) == "word " * 14 + "word…"

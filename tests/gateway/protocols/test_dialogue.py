@@ -1,0 +1,73 @@
+"""What of a dialogue is told when it is flushed, and how much of its text is looked at for that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.callers.identity import Caller
+from gateway.live.messages import Start
+from gateway.protocols import dialogue as dialogue_module
+from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.service import Gateway
+from gateway.settings import load_settings
+from gateway.slots.line.standing import Priority
+from models.sentences import first_word
+
+
+class Listener(DialogueListener):
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self.flushes = 0
+
+    def flushed(self) -> None:
+        self.flushes += 1
+
+
+@pytest.fixture
+async def listener() -> Listener:
+    return Listener()
+
+
+@pytest.fixture
+async def dialogue(listener: Listener, tmp_path: Path) -> Dialogue:
+    """One that nobody speaks yet."""
+    gateway = Gateway(load_settings(worker_urls="http://127.0.0.1:9", data_dir=tmp_path))
+    opened = Dialogue(gateway, "r1", Start(type="start"), "test", listener)
+    opened.open(Caller("ann", Priority.DEFAULT))
+    return opened
+
+
+async def test_text_without_words_is_looked_at_once(
+    dialogue: Dialogue, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dozen sockets that flushed 99,000 signs again and again held up everybody for seconds."""
+    looked = 0
+
+    def counting(text: str, start: int, end: int) -> int | None:
+        nonlocal looked
+        found = first_word(text, start, end)
+        looked += (end if found is None else found) - start
+        return found
+
+    monkeypatch.setattr(dialogue_module, "first_word", counting)
+    dialogue.append("!" * 50_000)
+    for _ in range(100):
+        dialogue.flush()
+    assert (looked, listener.flushes) == (50_000, 100)
+    dialogue.append("?" * 20_000 + "word")
+    for _ in range(100):
+        dialogue.flush()
+    assert (looked, listener.flushes) == (70_000, 100)
+
+
+async def test_after_a_barge_in_what_comes_is_looked_at_anew(dialogue: Dialogue, listener: Listener) -> None:
+    dialogue.append("!" * 50_000)
+    dialogue.flush()
+    assert listener.flushes == 1
+    dialogue.clear()
+    dialogue.append("Hello.")
+    dialogue.flush()
+    assert listener.flushes == 1
