@@ -18,8 +18,10 @@ class StopStrings:
         """
         if not self._stops:
             return text, False
-        held = self._held + text
-        found = [at for stop in self._stops if may_end and (at := held.find(stop)) >= 0]
+        before, held = len(self._held), self._held + text
+        # One that ends in what is held came when the answer could not end.
+        places = [held.find(stop, max(0, before - len(stop) + 1)) for stop in self._stops]
+        found = [at for at in places if may_end and at >= 0]
         if found:
             self._held = ""
             return held[: min(found)], True

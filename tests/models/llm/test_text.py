@@ -80,6 +80,9 @@ def test_a_stop_string_that_may_not_end_yet_does_so_once_it_may() -> None:
     assert watcher.add("ND") == ("", True)
     assert watcher.add(" END", may_end=False) == (" E", False), "what may be the beginning of another one"
     assert watcher.add(".") == ("", True)
+    nested = StopStrings(["bab", "b"])
+    assert nested.add("ab", may_end=False) == ("a", False)
+    assert nested.add("c") == ("bc", False), "the one that came too early"
 
 
 def test_nobody_sees_a_part_of_a_stop_string() -> None:
