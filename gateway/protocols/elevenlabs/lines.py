@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.audio.formats import encode_clip
 from gateway.protocols.clip import Collector, begin_clip
-from gateway.protocols.elevenlabs.messages import Line
+from gateway.protocols.elevenlabs.messages import MOST_LINES, Line
 from gateway.protocols.elevenlabs.request import ELEVENLABS, ElevenLabsClip, known_voice
 from gateway.protocols.elevenlabs.speech import TimedLines, headers_of, with_times
 from gateway.protocols.ignored import ignored_fields
@@ -24,13 +24,12 @@ from gateway.timing.part import PartTimes
 
 router = APIRouter()
 _PATH = "/v1/text-to-dialogue"
-_MOST_LINES = 100
 
 
 class Lines(Lenient):
     """The body. Unknown fields are ignored."""
 
-    inputs: Annotated[list[Line], Field(min_length=1, max_length=_MOST_LINES)]
+    inputs: Annotated[list[Line], Field(min_length=1, max_length=MOST_LINES)]
     model_id: str | None = "eleven_v3"
     seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
     language_code: Language | None = None

@@ -54,6 +54,10 @@ def read_message(text: str) -> Message:
     return _read(Message, text)
 
 
+MOST_LINES = 100
+"""Of a request, or a message."""
+
+
 class Line(Lenient):
     """What one voice says."""
 
@@ -66,7 +70,7 @@ class Line(Lenient):
 class LinesMessage(Message):
     """The same of a dialogue."""
 
-    inputs: list[Line] | None = None
+    inputs: Annotated[list[Line], Field(max_length=MOST_LINES)] | None = None
     voices: list[Text] | None = None
     keep_alive: bool | None = None
 

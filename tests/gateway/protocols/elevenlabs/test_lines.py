@@ -82,6 +82,7 @@ async def test_times_run_through_and_tell_who_speaks(fleet: GatewayProcess) -> N
     [
         ([], 422, "invalid_value"),
         ([{"text": "Hello."}], 422, "missing_field"),
+        (LINES[:1] * 101, 422, "invalid_value"),
         ([*LINES, {"text": "Hello.", "voice_id": "nobody"}], 404, "unknown_voice"),
         ([{"text": "Well. " * 100, "voice_id": "default"}] * 2, 422, "text_too_long"),
     ],
@@ -221,6 +222,13 @@ async def test_voices_of_a_context_speak_one_after_the_other(fleet: GatewayProce
     assert characters == f"{TEXT}Very well! Good."
     assert starts == sorted(starts) and starts[-1] <= heard / 48
     assert starts[len(TEXT)] == len(pcm_of(TEXT, 5)) // 48, "where the second voice begins"
+
+
+async def test_a_message_has_so_many_lines_at_most(fleet: GatewayProcess) -> None:
+    async with opened(fleet, "multi-stream-input") as client:
+        await client.say(context_id="a", inputs=LINES[:1] * 101)
+        assert await client.hear_rest() == 1008
+    assert (client.said[-1]["error"], client.said[-1]["param"]) == ("invalid_value", "inputs")
 
 
 async def test_a_voice_that_nobody_has_ends_a_context_when_its_turn_comes(fleet: GatewayProcess) -> None:
