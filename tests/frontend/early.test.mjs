@@ -19,6 +19,7 @@ function run({ kept = {}, tab = {}, ask, listen, hash = "", denied }) {
     location: { hash, pathname: "/sessions/ab", search: "?key=c" },
     URLSearchParams,
     AbortController,
+    addEventListener: () => null,
     fetch: async (path, options) => {
       asked.push([path, options.headers?.authorization ?? options.headers?.["x-admin-token"]]);
       options.signal?.addEventListener("abort", () => asked.push([path, "ended"]));

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from tests.e2e.browser import WatchedPage
+from tests.e2e.browser import WatchedPage, watched_page
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data
 
@@ -56,3 +56,21 @@ def test_what_could_not_be_had_is_there_once_the_gateway_is_back(
     expect(page.locator(shown).first).to_be_visible()
     expect(page.locator(told)).to_be_hidden()
     watched.complaints.clear()
+
+
+@pytest.mark.parametrize(
+    ("locale", "told", "reload"),
+    [("en-GB", "could not be loaded", "Reload the page"), ("zh-CN", "未能完整加载", "重新加载页面")],
+)
+def test_a_page_whose_script_does_not_come_says_so(
+    browser: Browser, fleet: Server, locale: str, told: str, reload: str
+) -> None:
+    with watched_page(browser, locale=locale) as watched:  # the browser complains of the refused script
+        page, script = watched.page, "**/pages/sessions.js"
+        page.route(script, lambda route: route.abort())
+        page.goto(f"{fleet.url}/sessions")
+        expect(page.get_by_role("alert")).to_contain_text(told)
+        page.unroute(script)
+        page.get_by_role("button", name=reload).click()
+        expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+        expect(page.get_by_role("alert")).to_have_count(0)

@@ -1,6 +1,7 @@
 // Runs before the first paint: applies what is remembered (theme.js, i18n.js, a strip that was closed), and asks for what
 // the page needs first (`data-ask` of its own element), while the page's script is still being read. On the admin page it
-// begins to listen (`data-listen`) where the token is known. early-answers.js hands the answers on.
+// begins to listen (`data-listen`) where the token is known. early-answers.js hands the answers on. It says so, too, if the
+// page's script does not come.
 (() => {
   const kept = (storage, name) => {
     try {
@@ -16,6 +17,20 @@
   const chinese = language.toLowerCase().startsWith("zh");
   document.documentElement.lang = chinese ? "zh-CN" : "en";
   if (chinese) document.documentElement.dataset.unsaid = ""; // the words of the HTML are English
+
+  // Without its script a page looks as if it worked. The words of all else come with that.
+  const tell = () => {
+    const [words, reload] = chinese ? ["此页面未能完整加载。", "重新加载页面"] : ["This page could not be loaded whole.", "Reload the page"];
+    const notice = document.createElement("div");
+    notice.className = "notice notice-danger";
+    notice.setAttribute("role", "alert");
+    const button = Object.assign(document.createElement("button"), { className: "button", type: "button", textContent: reload });
+    button.addEventListener("click", () => location.reload());
+    notice.append(Object.assign(document.createElement("p"), { textContent: words }), button);
+    document.body.prepend(notice);
+    delete document.documentElement.dataset.unsaid;
+  };
+  addEventListener("error", ({ target }) => target?.tagName === "SCRIPT" && tell(), { capture: true });
 
   const key = kept("sessionStorage", "apiKey") ?? kept("localStorage", "apiKey"); // as in fleet.js
   const options = key ? { headers: { authorization: `Bearer ${key}` } } : {};
