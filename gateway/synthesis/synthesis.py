@@ -30,6 +30,7 @@ from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.streams.resumption.token import TokenWriter
 from gateway.synthesis.accounting import Account, settle_speech
 from gateway.synthesis.feed import Feed
+from gateway.synthesis.patience import Patience
 from gateway.synthesis.retakes import note_retake
 from gateway.synthesis.served import Served
 from gateway.text import Lexicon
@@ -121,10 +122,7 @@ class Synthesis(Served[Outcome]):
         while self.clip.finish_reason is None and not self._one_part:
             await self._listener.caught_up()
             await self._feed.drained()
-            self._gateway.check_open()
-            self._attempts.queue_again()
-            rest = self._standing.for_the_rest(self._audio_seconds_here)
-            await self._speak(self.same_model() or requirement, rest)
+            await Patience(self._settings, self._request_id).persist(lambda: self._go_on(requirement))
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
@@ -132,6 +130,13 @@ class Synthesis(Served[Outcome]):
         outcome = self._outcome()
         await self._feed.all_told()
         return outcome
+
+    async def _go_on(self, requirement: Requirement) -> None:
+        """The next parts. Raises ApiError."""
+        self._gateway.check_open()
+        self._attempts.queue_again()
+        rest = self._standing.for_the_rest(self._audio_seconds_here)
+        await self._speak(self.same_model() or requirement, rest)
 
     async def _speak(self, requirement: Requirement, standing: Standing) -> None:
         """All that is missing, or as many parts of the text as its listener takes."""

@@ -28,12 +28,10 @@ from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Ticket
 from gateway.streams.interruption import Interruption
 from gateway.synthesis.attempts import Attempts
+from gateway.synthesis.patience import Patience
 from gateway.voices.resolution import VoiceKind
 
 logger = structlog.get_logger(__name__)
-
-_AGAIN_SECONDS = 2.0
-"""At most, until a session that found no room in line comes again."""
 
 
 class _LetGo(Exception):
@@ -68,7 +66,7 @@ class LiveSpeech:
         self._whole, self._hold = Interruption(), Interruption()
         self.begun = False
         """What is to be said follows from what was heard or read already: no room in line is no end of it."""
-        self._no_room_since: float | None = None
+        self._patience = Patience(gateway.settings, request_id)
 
     @property
     def audio_seconds(self) -> float:
@@ -126,28 +124,19 @@ class LiveSpeech:
         try:
             await self._queue()
         except ApiError as error:
-            settings = self._gateway.settings
-            if not self.begun or (error.status_code != 429 and error.code != "no_worker"):
+            if not self.begun:
                 raise
-            full = error.status_code == 429
-            patience_seconds = settings.queue_timeout_seconds if full else settings.no_worker_grace_seconds
-            if self._no_room_since is None:
-                self._no_room_since = asked_at
-                logger.info("live session finds no room", request_id=self._request_id, code=error.code)
-            if time.monotonic() - self._no_room_since >= patience_seconds:
-                raise
-            await self._wait_outside(error)
+            await self._wait_outside(self._patience.seconds_after(error, asked_at))
 
-    async def _wait_outside(self, refusal: ApiError) -> None:
-        """Until it makes sense to ask again."""
+    async def _wait_outside(self, seconds: float) -> None:
         session = self._session
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(refusal.retry_after_seconds, _AGAIN_SECONDS)):
+            async with asyncio.timeout(seconds):
                 while session.may_speak:
                     self._work.changed.clear()
                     await self._work.changed.wait()
         if not session.may_speak:
-            self._no_room_since = None
+            self._patience.end()
             if not session.paused and not session.finished:
                 session.gave_back("idle")
 
@@ -174,7 +163,8 @@ class LiveSpeech:
             finally:
                 self._ticket = None
                 if ticket.attempts:
-                    self.begun, self._no_room_since = True, None
+                    self.begun = True
+                    self._patience.end()
                 self._session.lost_slot(for_good=True)
 
     def _tell_position(self, ticket: Ticket) -> None:

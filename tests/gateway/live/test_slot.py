@@ -9,10 +9,10 @@ import pytest
 from pytest import MonkeyPatch
 
 from gateway.errors import ApiError
-from gateway.live.speech import speech
 from gateway.slots.capacity.worker import Health
 from gateway.slots.demand import Demand
 from gateway.slots.line.standing import Standing
+from gateway.synthesis import patience
 from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.sessions.recordings import until
 from tests.gateway.stages.fleet import ANY, status
@@ -91,7 +91,7 @@ async def _told_and_silent(client: Client) -> None:
 
 
 async def test_a_session_that_has_spoken_waits_for_room_in_a_full_line(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
     limits = {"max_queue": 0, "live_slot_seconds": 0.01}
     async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
         client, demand = Client(gateway), gateway.pool.demand
@@ -108,7 +108,7 @@ async def test_a_session_that_has_spoken_waits_for_room_in_a_full_line(monkeypat
 
 
 async def test_a_session_that_has_spoken_waits_for_a_worker_that_comes_back(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
     only = ScriptedWorker([Act()])
     async with gateway_of(only, live_slot_seconds=0.01, no_worker_grace_seconds=60) as gateway:
         client, demand = Client(gateway), gateway.pool.demand
@@ -127,7 +127,7 @@ async def test_a_session_that_has_spoken_waits_for_a_worker_that_comes_back(monk
 
 
 async def test_a_session_that_is_cut_off_outside_a_full_line_can_end(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 1e6)
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 1e6)
     limits = {"max_queue": 0, "live_slot_seconds": 0.01}
     async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
         client, demand = Client(gateway), gateway.pool.demand
@@ -146,7 +146,7 @@ async def test_a_session_that_is_cut_off_outside_a_full_line_can_end(monkeypatch
 async def test_a_full_line_ends_a_session_in_the_end_and_one_that_has_not_begun_at_once(
     monkeypatch: MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(speech, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
     limits = {"max_queue": 0, "live_slot_seconds": 0.01, "queue_timeout_seconds": 0.05}
     async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
         client = Client(gateway)

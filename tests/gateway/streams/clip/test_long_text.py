@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
+from gateway.errors import ApiError
 from gateway.requests import StreamRequest
 from gateway.service import Gateway
+from gateway.slots.requirement import Requirement
 from gateway.streams.clip.clip import Clip
 from gateway.streams.clip.start import start_request
 from gateway.streams.resumption.token import ResumeTokens
+from gateway.synthesis import patience
 from gateway.synthesis.synthesis import Synthesis
-from tests.gateway.stages.fleet import describe_model
+from tests.gateway.stages.fleet import ANY, describe_model
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.stage import SEED, Ear, gateway_of, pcm_of, prefer_the_first
 from tests.gateway.streams.stage import speak as speak_text
@@ -202,3 +206,52 @@ async def test_a_listener_that_falls_behind_holds_no_slot() -> None:
         ear = Slow()
         assert await speak(gateway, ear) == "stop"
     assert (ear.pcm, ear.waits, ear.starts) == (CLIP, len(PARTS) - 1, ["w0"])
+
+
+class Behind(Ear):
+    """Reads slowly, and other requests come whenever it has no slot."""
+
+    is_behind = True
+
+    def __init__(self, gateway: Gateway) -> None:
+        super().__init__()
+        self._gateway = gateway
+        self.others = ExitStack()
+        self.tries = asyncio.Event()
+
+    async def caught_up(self) -> None:
+        refused = self._gateway.pool.demand.refused
+        self.others.enter_context(self._gateway.pool.admit("other", ANY))
+
+        def come_again(requirement: Requirement) -> None:
+            refused(requirement)
+            self.tries.set()
+
+        self._gateway.pool.demand.refused = come_again
+
+
+async def test_a_clip_of_which_a_part_was_heard_is_not_ended_by_a_full_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
+    worker = ScriptedWorker([Act()], slots=1, part_characters=PART_CHARACTERS)
+    async with gateway_of(worker, max_queue=0) as gateway:
+        ear = Behind(gateway)
+        speaking = asyncio.create_task(speak(gateway, ear))
+        for _ in PARTS[1:]:
+            await ear.tries.wait()
+            ear.tries.clear()
+            ear.others.close()
+        assert await speaking == "stop"
+    assert ear.pcm == CLIP
+
+
+async def test_a_full_queue_ends_a_clip_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
+    worker = ScriptedWorker([Act()], slots=1, part_characters=PART_CHARACTERS)
+    async with gateway_of(worker, max_queue=0, queue_timeout_seconds=0.05) as gateway:
+        ear = Behind(gateway)
+        with pytest.raises(ApiError) as refused, ear.others:
+            await speak(gateway, ear)
+    assert refused.value.code == "queue_full"
+    assert ear.pcm == pcm_of(PARTS[0])
