@@ -10,7 +10,8 @@ from gateway.text.rules import Rule, rule
 
 _SHORT, _LONG = 48, 160
 """Characters: of a verse, and of a field or an entry of a log."""
-_SHORT_CHINESE = 14
+_SHORT_CHINESE, _FIELD_CHINESE = 14, 40
+_HAN = re.compile("[\u3400-\u9fff]")
 _FIELD = re.compile(r"[ \t]{0,8}[A-Z][\w./'’() -]{0,30}:[ \t]+\S")
 """ "Name: Ann"."""
 _ENTRY = re.compile(r"\[?(?:\d{4}-\d\d-\d\d[T ]|\d\d:\d\d:\d\d\b)")
@@ -71,8 +72,11 @@ def _cells(match: re.Match[str]) -> str | None:
 
 
 def _ended_chinese(match: re.Match[str]) -> str | None:
-    line = _line_before(match.string, match.start("say"))
-    return None if line is None or len(line.strip()) > _SHORT_CHINESE else f"，{match['say']}"
+    text, line = match.string, _line_before(match.string, match.start("say"))
+    if line is None or len(line.strip()) > (_FIELD_CHINESE if "：" in line[:8] else _SHORT_CHINESE):
+        return None
+    around = line + text[match.end() : match.end() + _SHORT_CHINESE]
+    return f"，{match['say']}" if _HAN.search(around) else None
 
 
 def _row(match: re.Match[str]) -> str:
@@ -86,5 +90,8 @@ LINES: tuple[Rule, ...] = (
     rule(
         r"(?<=[A-Za-z0-9)\]’”>%])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}(?:[A-Z0-9\"“‘'\[]|#{1,6}[ \t]))", _ended
     ),
-    rule(r"(?<=[\u3400-\u9fff])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}[\u3400-\u9fff《“「（\[])", _ended_chinese),
+    rule(
+        r"(?<=[\u3400-\u9fffA-Za-z0-9%℃])(?P<say>[ \t]{0,40}\n)(?=[ \t]{0,8}[\u3400-\u9fff\d《“「（\[])",
+        _ended_chinese,
+    ),
 )

@@ -108,9 +108,10 @@ def _spelt(said: Spoken, kept: list[tuple[int, int]]) -> Spoken:
 def _is_chinese(sentence: str, language: str | None) -> bool:
     """By the script of most words; a sentence of figures alone is in the language of the text."""
     ideograms = sum(map(is_ideogram, sentence))
-    words = len(_LATIN_WORD.findall(sentence))
+    in_chinese = language is not None and language.startswith("zh")
+    words = sum(not (in_chinese and word.isupper()) for word in _LATIN_WORD.findall(sentence))
+    paused = in_chinese and _CHINESE_PAUSE.search(sentence) is not None
     if not ideograms:
-        told = not words or (words < _ENGLISH_WORDS and _CHINESE_PAUSE.search(sentence) is not None)
-        return told and language is not None and language.startswith("zh")
-    least = 0.5 if words <= _FEW_WORDS and _IDEOGRAM_AND_FIGURE.search(sentence) else 1.5
+        return in_chinese and (not words or (words < _ENGLISH_WORDS and paused))
+    least = 0.5 if words <= _FEW_WORDS and (paused or _IDEOGRAM_AND_FIGURE.search(sentence)) else 1.5
     return words < _ENGLISH_WORDS or ideograms >= words * least

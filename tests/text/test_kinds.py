@@ -35,6 +35,7 @@ ENGLISH = {
     "1. e4 e5 2. Nf3 Nc6 3. Bb5": "one. e four e five two. knight f three knight c six three. bishop b five",
     "20. Qxh7+ O-O-O 21. Rh8#": "twenty. queen takes h seven check castles queenside twenty-one. rook h eight"
     " mate",
+    "EOD 5/20, Mon.–Fri.; closed": "EOD May twentieth, Monday to Friday; closed",
     "IBM Db2, Orlando, Fl. 32801": "IBM Db two, Orlando, Fl. thirty-two thousand eight hundred one",
     "Play C#m7b5, F#7, then Bb7": "Play C sharp m seven flat five, F sharp seven, then B flat seven",
     "♩ = 120, 6/8 time, in 6/8.": "quarter note equals one hundred twenty, six eight time, in six eight.",
@@ -136,6 +137,9 @@ CHINESE = {
     "[00:12.50]我爱你\n[00:15.80]在夜里3点": "我爱你，在夜里三点",
     "沪指↑0.5%，SZ002594，+5bp。": "沪指涨百分之零点五，SZ零零二五九四，正五个基点。",
     "2年3班的D7000相机，质保2年。": "二年三班的D七千相机，质保两年。",
+    "6/30前done，ROI≥1.5。": "六月三十日前done，ROI大于等于一点五。",
+    "2024 Q3 GMV达¥3.2B，DAU和ARPU ¥45。": "两千零二十四 Q三 GMV达三十二亿元，DAU和ARPU 四十五元。",
+    "这周的to-do：fix #12；review PR；14:00 sync。": "这周的to-do：fix 井号十二；review PR；十四点整 sync。",
     "数量2个 | 单价3元": "数量两个，单价三元",
     "HbA1c 6.5%，eGFR≥90。": "HbA一c 百分之六点五，eGFR大于等于九十。",
 }

@@ -219,7 +219,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     rule(
-        r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\d:])\s?(?P<half>[AaPp][Mm])?(?![A-Za-z])",
+        r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?Z?(?![\d:])(?:\s?(?P<half>[AaPp][Mm]))?(?![A-Za-z])",
         _time,
     ),
     rule(

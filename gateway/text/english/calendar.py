@@ -122,7 +122,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
-        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|RSVP(?: by)?|[Ss]ince|[Uu]ntil|[Ee]nd(?:s|ing)|"
+        r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|EO[DW]|COB|RSVP(?: by)?|[Ss]ince|[Uu]ntil|[Ee]nd(?:s|ing)|"
         r"[Ss]hip(?:s|ped|ping)|[Ss]tart(?:s|ing)|[Bb]eg(?:ins|inning)|[Oo]pens|[Ee]ffective|[Dd]eadline:?|[Aa]vail(?:able|\.))\s"
         r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/])",
         _slashed,
@@ -173,11 +173,12 @@ RULES: tuple[Rule, ...] = (
         _from_to,
     ),
     rule(
-        r"(?<!\b[Tt]he )\b(?P<say>(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\.)(?=[,;:/)]|\s(?:&|[a-z]))",
+        r"(?<!\b[Tt]he )(?<![-–—])\b(?P<say>(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\.)"
+        r"(?=[,;:/)]|\s(?:&|[a-z]))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],
     ),
     rule(rf"\b(?P<say>(?:{'|'.join(_SHORT)})\b\.?)(?=\s\d)", lambda match: _month_name(match["say"])),
-    rule(rf"\b(?P<from>{_WEEKDAY})\.?{_TO}(?P<until>{_WEEKDAY})\b(?:\.(?=,|:|\s+[a-z\d]))?", _weekdays),
+    rule(rf"\b(?P<from>{_WEEKDAY})\.?{_TO}(?P<until>{_WEEKDAY})\b(?:\.(?=[,:;)]|\s+[a-z\d]))?", _weekdays),
     rule(
         rf"\b(?P<say>(?:{_WEEKDAY})\b\.?)(?=,?\s(?:\d|{'|'.join(_SHORT)}))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],
