@@ -20,6 +20,7 @@ from typing import Any, TypedDict
 
 from tqdm import tqdm
 
+from engine import forks
 from engine.errors import EngineError, RequestError
 from engine.interrupts import held_back
 from engine.loop import CLOSED, EngineLoop
@@ -83,9 +84,10 @@ class LLM:
         checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
         self._engine = make_engine(checkpoint, chosen)
         self._loop: EngineLoop | None = None
-        self._closed = False
+        self._closed = ""
         self._changing, self._stepping = threading.Lock(), threading.RLock()
         """Of who gives the engine to a thread of its own, or closes it; of who steps it."""
+        forks.watch(self)
 
     @property
     def tokenizer(self) -> Any:
@@ -204,11 +206,17 @@ class LLM:
     def close(self) -> None:
         """Stop the engine; open streams, and `generate` in another thread, raise EngineError."""
         with self._changing:
-            self._closed = True
+            self._closed = self._closed or CLOSED
         if self._loop is not None:
             self._loop.close()
         with self._stepping:
             self._engine.close()
+
+    def forked(self) -> None:
+        """See `engine.forks`: of no use where another thread was in the middle of a step."""
+        if not self._stepping.acquire(blocking=False):
+            self._closed = forks.FORKED
+        self._changing, self._stepping = threading.Lock(), threading.RLock()
 
     def __enter__(self) -> LLM:
         return self
@@ -220,7 +228,7 @@ class LLM:
 
     def _stepped_here(self) -> TextEngine:
         if self._closed:
-            raise EngineError(CLOSED)
+            raise EngineError(self._closed)
         if self._loop is not None:
             raise EngineError("a stream has given the engine to a thread of its own; use `stream`")
         return self._engine
@@ -229,7 +237,7 @@ class LLM:
         """The thread that has the engine from the first call on; it waits for nobody who steps."""
         with self._changing:
             if self._closed:
-                raise EngineError(CLOSED)
+                raise EngineError(self._closed)
             if self._loop is None:
                 self._loop = self._begun_loop()
             return self._loop

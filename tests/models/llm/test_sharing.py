@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from engine.errors import EngineError
+from engine.forks import FORKED
 from models.llm import LLM, SamplingParams, api
+from tests.in_fork import in_fork
 
 SHORT = SamplingParams(temperature=0, max_tokens=4, ignore_eos=True)
 A_MOMENT = 0.2
@@ -90,3 +92,12 @@ def test_what_is_closed_answers_nobody(llm: LLM) -> None:
         with pytest.raises(EngineError, match="is closed"):
             call()
     assert not [thread for thread in threading.enumerate() if thread.name == "llm"]
+
+
+def test_a_fork_waits_for_no_thread_of_the_other_process(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> str:
+        return in_fork(lambda: llm.generate("hello", SHORT, use_tqdm=False))
+
+    other = Meanwhile(monkeypatch, llm._engine, "step", ask)
+    llm.generate("hello", SHORT, use_tqdm=False)
+    assert FORKED in other.result
