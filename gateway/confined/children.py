@@ -60,10 +60,10 @@ class Children:
         """What a child says of an open file, which it reads from the start; `arguments` are the reader's.
 
         Nothing where the child died, was killed or said more than `most_bytes`. Raises ApiError 503 when
-        too many wait or the child could not be confined.
+        too many wait, the machine starts no more processes, or the child could not be confined.
         """
         if self._waiting >= MAX_WAITING:
-            raise ApiError(503, "uploads_busy", "too many uploads are being looked at", retry_after_seconds=5)
+            raise _busy("too many uploads are being looked at")
         self._waiting += 1
         try:
             async with self._turns:
@@ -74,10 +74,14 @@ class Children:
     async def _run(self, file: int, command: list[str]) -> bytes:
         await asyncio.to_thread(os.lseek, file, 0, os.SEEK_SET)
         async with _own_pipe() as (reader, output):
-            child = await asyncio.create_subprocess_exec(
-                *command, stdin=file, stdout=output, stderr=DEVNULL, cwd="/", env=_ENVIRONMENT,
-                start_new_session=True,
-            )  # fmt: skip
+            try:
+                child = await asyncio.create_subprocess_exec(
+                    *command, stdin=file, stdout=output, stderr=DEVNULL, cwd="/", env=_ENVIRONMENT,
+                    start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                logger.error("no process for a reader of uploads", reason=str(error))
+                raise _busy("no upload can be looked at just now") from error
             output.close()
             try:
                 async with asyncio.timeout(self._wall_seconds):
@@ -91,6 +95,10 @@ class Children:
             logger.error("the readers of uploads cannot be confined, so they read nothing")
             raise ApiError(503, "decoder_not_confined", "this service cannot read uploads safely just now")
         return said if status == 0 else b""
+
+
+def _busy(message: str) -> ApiError:
+    return ApiError(503, "uploads_busy", message, retry_after_seconds=5)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 import os
@@ -234,6 +235,20 @@ async def test_few_children_run_at_once_and_few_wait(tmp_path: Path, monkeypatch
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await no_child_is_left()
+
+
+async def test_a_machine_that_starts_no_more_processes_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the limit of a container is reached."""
+
+    async def no_more(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", no_more)
+    with pytest.raises(ApiError) as busy:
+        await decode_bytes(b"x", tmp_path, Decoder())
+    assert (busy.value.status_code, busy.value.code) == (503, "uploads_busy")
 
 
 def test_uploads_under_way_are_counted_by_client_and_in_all() -> None:
