@@ -36,6 +36,8 @@ ENGLISH = {
     "20. Qxh7+ O-O-O 21. Rh8#": "twenty. queen takes h seven check castles queenside twenty-one. rook h eight"
     " mate",
     "EOD 5/20, Mon.–Fri.; closed": "EOD May twentieth, Monday to Friday; closed",
+    "at 12A Main St. Use a 12A fuse, No. 1-200": "at twelve A Main Street. Use a twelve amp fuse, Number one"
+    " to two hundred",
     "IBM Db2, Orlando, Fl. 32801": "IBM Db two, Orlando, Fl. thirty-two thousand eight hundred one",
     "Play C#m7b5, F#7, then Bb7": "Play C sharp m seven flat five, F sharp seven, then B flat seven",
     "♩ = 120, 6/8 time, in 6/8.": "quarter note equals one hundred twenty, six eight time, in six eight.",

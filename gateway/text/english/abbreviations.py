@@ -215,6 +215,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[A-Za-z]\s)(?P<say>(?:St|Dr|Ct|Pl|Sq|Ln)\.)(?={_BEGINS.pattern})",
         lambda match: _within(match) if _follows_name(match) else None,
     ),
+    rule(r"(?<![\w.])\d{1,5}[A-Z]?\s(?:[A-Z][a-z]{2,20}\s){1,2}(?P<say>St\.)(?=\s[A-Z])", "Street."),
     rule(rf"\b(?:{'|'.join(_OF_SOMEBODY)})\s(?P<say>Dr\.)(?=\s[a-z])", "Doctor", re.I),
     rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),
     rule(rf"\b(?P<say>Dr|Mr|Mrs|Ms|Prof){_CAPITAL}", _before_name),

@@ -18,12 +18,16 @@ _PLACE = re.compile(
     re.I,
 )
 """What is called "12A"."""
+_STREET = re.compile(r"\s(?:[A-Z][a-z]{2,20}\s){1,2}(?:St|Ave|Rd|Blvd|Dr|Ln|Street|Avenue|Road)\b")
+"""Where a house is."""
 
 
 def _measure(match: re.Match[str]) -> str | None:
     name, amount = match["unit"], match["amount"]
     before = match.string[max(0, match.start() - 12) : match.start()]
-    if name in _ONLY_ATTACHED and (match["space"] or _PLACE.search(before)):
+    if name in _ONLY_ATTACHED and (
+        match["space"] or _PLACE.search(before) or _STREET.match(match.string, match.end())
+    ):
         return None
     unit = UNITS[name]
     single = amount == "1" or describes(match.string, match.start(), match.end())
