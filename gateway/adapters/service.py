@@ -73,11 +73,11 @@ class Adapters:
         return AdaptedSpeaker(speaker, row, await self._files.open(row.digest), self._check)
 
     async def _check(self, id: str) -> None:
-        """Raises ApiError 403, 404 for one that may not be used any more; while the database cannot be
-        asked, it may.
+        """Raises ApiError 403, 404 for one that may not be used any more; while the database is away
+        or slow, it may.
         """
         try:
-            row = await self._registry.get(id)
+            row = await self._registry.get_soon(id)
         except ApiError:  # which is in the log
             return
         if row is None:

@@ -5,6 +5,7 @@ Custom voices and adapters are such rows. Everybody sees and names those with co
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import secrets
@@ -25,6 +26,7 @@ from gateway.text.lookalikes import in_latin
 from gateway.text.printable import seen
 
 Row = TypeVar("Row", bound=NamedRow)
+_SOON_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ class NamedRows(Generic[Row]):
             return None
         async with self._rows() as rows:
             return await rows.get(self._sort.table, id)
+
+    async def get_soon(self, id: str) -> Row | None:
+        """The same, for somebody who is being spoken to: a database that is slow counts as away."""
+        try:
+            async with asyncio.timeout(_SOON_SECONDS):
+                return await self.get(id)
+        except TimeoutError:
+            noun = self._sort.noun
+            raise ApiError(503, f"{noun}s_unavailable", f"the {noun} cannot be looked up in time") from None
 
     async def find(self, reference: str, tenant: str | None) -> list[Row]:
         """The rows that a request of `tenant` may mean.

@@ -92,11 +92,11 @@ class Voices:
         return CustomSpeaker(agreed[0], self._latents, self._check) if agreed else Speaker(reference)
 
     async def _check(self, id: str) -> None:
-        """Raises ApiError 403, 404 for a voice that may not be used any more; while the database cannot be
-        asked, it may.
+        """Raises ApiError 403, 404 for a voice that may not be used any more; while the database is away
+        or slow, it may.
         """
         try:
-            voice = await self._registry.get(id)
+            voice = await self._registry.get_soon(id)
         except ApiError:  # which is in the log
             return
         if voice is None:

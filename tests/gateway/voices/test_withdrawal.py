@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gateway.adapters.speaker import AdaptedSpeaker
-from gateway.database import Adapter, Voice
+from gateway.database import Adapter, Voice, named_rows
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.synthesis.synthesis import Synthesis
@@ -108,3 +108,18 @@ async def test_each_of_voice_and_adapter_is_looked_at() -> None:
     assert looked == ["v_1", "a_1"]
     await CustomSpeaker(row, None).check()
     assert looked == ["v_1", "a_1"], "a recording that came with its request is nobody's to withdraw"
+
+
+async def test_a_database_that_is_slow_or_away_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def away(*_: object) -> None:
+        raise ApiError(503, "voices_unavailable", "away")
+
+    async with gateway_of() as gateway:
+        for look in (never, away):
+            monkeypatch.setattr(named_rows, "_SOON_SECONDS", 0.01)
+            monkeypatch.setattr(named_rows.NamedRows, "get", look)
+            await gateway.voices._check("v_0123456789abcdef")
+            await gateway.adapters._check("a_0123456789abcdef")
