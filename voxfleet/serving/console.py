@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -20,11 +21,22 @@ from voxfleet.processes.service import Health, Service
 CHILD_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
 
 
+class Output(Console):
+    """Whoever reads it may go, as a program behind a pipe: what is said then is lost, and nothing ends."""
+
+    def on_broken_pipe(self) -> None:
+        """Nobody reads it any more."""
+        self.quiet = True
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, self.file.fileno())  # what is left in its buffer goes there at the end
+        os.close(nobody)
+
+
 class ServeConsole:
     """A `ServiceObserver` that prints. Use it as a context manager: leaving it gives the terminal back."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._console = console or Output(highlight=False, soft_wrap=True)
         self._progress = Progress(
             TextColumn("{task.description:>9}", style="bold"),
             BarColumn(),

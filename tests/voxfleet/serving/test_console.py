@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tests.voxfleet.conftest import PATIENCE_SECONDS, ROOT, voxfleet
 from voxfleet.processes.service import Health, Service
-from voxfleet.serving.console import ServeConsole, readable
+from voxfleet.serving.console import Output, ServeConsole, readable
 
 
 async def never(pid: int) -> Health | None:
@@ -130,3 +130,13 @@ def test_a_line_that_cannot_be_printed_ends_nothing() -> None:
         ServeConsole(Console(file=full)).say("gateway: ready")
         with pytest.raises(OSError, match="No space left"):
             full.write("\n")
+
+
+def test_a_reader_of_the_output_that_goes_ends_nothing() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as unread:
+        console = ServeConsole(Output(file=unread))
+        for line in ("gateway: ready", "worker-0: ready"):
+            console.say(line)
+    assert isinstance(ServeConsole()._console, Output)
