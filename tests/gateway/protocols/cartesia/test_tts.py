@@ -189,8 +189,9 @@ async def test_contexts_share_a_socket(fleet: GatewayProcess) -> None:
     async with contexts(fleet) as socket:
         await socket.say("a", TEXT)
         await socket.say("b", TEXT, output_format={**RAW, "encoding": "pcm_mulaw", "sample_rate": 8000})
-        first, second = [await socket.until_done(name) for name in "ab"]
-        first = [each for each in socket.messages if each["context_id"] == "a"]
+        done = [(await socket.receive_type("done"))["context_id"] for _ in "ab"]
+        assert sorted(done) == ["a", "b"]
+        first, second = ([each for each in socket.messages if each["context_id"] == name] for name in "ab")
         assert len(audio_of(first)) / 48000 == pytest.approx(len(audio_of(second)) / 8000, abs=0.01)
 
 
