@@ -124,6 +124,22 @@ class TestWhatIsInView:
 
 
 @pytest.mark.parametrize("path", ["/live", "/chat"])
+def test_a_small_phone_has_the_bar_until_its_keyboard_is_there(
+    browser: Browser, fleet: Server, path: str
+) -> None:
+    small = {"width": 375, "height": 553}
+    with watched_page(browser, viewport=small, has_touch=True, is_mobile=True) as watched:
+        page = watched.page
+        page.goto(fleet.url + path)
+        bar = page.get_by_role("link", name="Studio")
+        expect(bar).to_be_visible()
+        page.set_viewport_size({**small, "height": 300})
+        expect(bar).to_be_hidden()
+        page.set_viewport_size(small)
+        expect(bar).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/live", "/chat"])
 def test_a_page_that_is_enlarged_four_times_has_its_bar(page: Page, fleet: Server, path: str) -> None:
     page.set_viewport_size({"width": 320, "height": 256})
     page.goto(fleet.url + path)
