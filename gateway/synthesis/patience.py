@@ -1,6 +1,6 @@
-"""Patience of what was heard in part: a full queue, or a worker that is started again, is no end of it.
+"""Speech that was heard in part asks again where the queue is full, or its worker is being started again.
 
-It comes again until there is room. What has not begun is refused at once, and its client may come again.
+A request of which nothing was heard yet is refused at once, and its client may ask again.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from gateway.settings import GatewaySettings
 logger = structlog.get_logger(__name__)
 
 AGAIN_SECONDS = 2.0
-"""At most, until it comes again."""
+"""The longest pause between two tries."""
 
 
 class Patience:
-    """Of one request."""
+    """The tries of one request."""
 
     def __init__(self, settings: GatewaySettings, request_id: str) -> None:
         self._settings, self._request_id = settings, request_id
         self._since: float | None = None
 
     def end(self) -> None:
-        """It has a slot, or no use for one."""
+        """The request has a slot, or needs none any more: its time begins anew with the next refusal."""
         self._since = None
 
     async def persist(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """Ask until there is room. Raises ApiError."""
+        """Call `ask` until it is not refused. Raises ApiError, see `seconds_after`."""
         while True:
             asked_at = time.monotonic()
             try:
@@ -41,8 +41,9 @@ class Patience:
                 await asyncio.sleep(self.seconds_after(error, asked_at))
 
     def seconds_after(self, refusal: ApiError, asked_at: float) -> float:
-        """Until it makes sense to ask again. Raises the refusal where none does, or where it was refused, or
-        waited in vain, for too long since it asked for the first time.
+        """How long to wait before the next try, after one that began at `asked_at` (time.monotonic) was refused.
+
+        Raises the refusal where another try is of no use, or where the first was refused too long ago.
         """
         if refusal.status_code == 429:
             limit_seconds = self._settings.queue_timeout_seconds
@@ -52,7 +53,7 @@ class Patience:
             raise refusal
         if self._since is None:
             self._since = asked_at
-            logger.info("what has begun finds no room", request_id=self._request_id, code=refusal.code)
+            logger.info("speech that has begun finds no room", request_id=self._request_id, code=refusal.code)
         if time.monotonic() - self._since >= limit_seconds:
             raise refusal
         return min(refusal.retry_after_seconds, AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""`WS /v2/speak`: the same in turns, of which each is one answer of an agent.
+"""`WS /v2/speak`: speech in turns, each of which is one answer of an agent.
 
     client   {"type": "Speak", "text": "Good morn"}  {"type": "Flush"}  {"type": "Interrupt"}
              {"type": "Configure", "speed": 1.2}  {"type": "Close"}
@@ -31,7 +31,7 @@ _NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation
 
 
 async def turn_socket(websocket: WebSocket) -> None:
-    """One conversation."""
+    """Serve one conversation."""
     await serve_link(websocket, TurnSocket)
 
 
@@ -40,10 +40,10 @@ router.add_websocket_route("/v2/speak", turn_socket, "turn_socket")
 
 @dataclass
 class Turn:
-    """One of them."""
+    """What is said between two flushes."""
 
     start: int
-    """In all text of the socket, in characters."""
+    """Where its text begins in all text of the socket, in characters."""
     text: str = ""
     samples: int = 0
     """Samples of its audio so far."""
@@ -60,15 +60,15 @@ class TurnSocket(SpeakLink):
     def __init__(self, socket: ClientSocket, query: SpeakQuery, caller: Caller) -> None:
         super().__init__(socket, query, caller)
         self._turns: deque[Turn] = deque()
-        """The one that is spoken, and those behind it."""
+        """The turn that is spoken, and those behind it."""
         self._characters = 0
         """Characters of turns that are over."""
         self._samples = 0
-        """Sent, in all."""
+        """Samples sent in all turns."""
         self._unheard = 0
-        """Of them, those that the listener has missed because of interruptions."""
+        """Samples of those that nobody heard, because the client interrupted."""
         self._heard_until = 0
-        """Up to where the client was, in milliseconds, when it last interrupted."""
+        """Milliseconds that the client had played when it last interrupted."""
 
     def _greet(self) -> None:
         self._tell("Connected", **self._facts, model_uuids=[self._model_uuid])
@@ -118,7 +118,7 @@ class TurnSocket(SpeakLink):
         self._dialogue.flush()
 
     def _interrupt(self, offset: PlaybackOffset | None) -> None:
-        """Nothing of the turn is said any more, nor of those behind it."""
+        """Drop the turn that is spoken, and all behind it."""
         if not self._turns:
             self._warn_of_no_turn()
             return
@@ -161,13 +161,13 @@ class TurnSocket(SpeakLink):
             super().audio(pcm)
 
     def drop_audio(self) -> int:
-        """What has not left yet will not; in samples."""
+        """Drop audio that was not sent yet; returns its samples."""
         dropped = super().drop_audio()
         self._samples -= dropped
         return dropped
 
     def flushed(self) -> None:
-        """All of a turn is on its way."""
+        """All audio of a turn was sent: tell that, and begin the next."""
         self._end_turn()
         if self._turns:
             self._begin_turn()
