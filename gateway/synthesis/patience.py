@@ -41,7 +41,7 @@ class Patience:
                 await asyncio.sleep(self.seconds_after(error, asked_at))
 
     def seconds_after(self, refusal: ApiError, asked_at: float) -> float:
-        """How long to wait before the next try, after one that began at `asked_at` (time.monotonic) was refused.
+        """Seconds until the next try, after one that began at `asked_at` (time.monotonic) was refused.
 
         Raises the refusal where another try is of no use, or where the first was refused too long ago.
         """
