@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import structlog
 
@@ -18,6 +19,9 @@ logger = structlog.get_logger(__name__)
 
 AGAIN_SECONDS = 2.0
 """The longest pause between two tries."""
+
+
+Answer = TypeVar("Answer")
 
 
 class Patience:
@@ -31,13 +35,22 @@ class Patience:
         """The request has a slot, or needs none any more: its time begins anew with the next refusal."""
         self._since = None
 
-    async def persist(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """Call `ask` until it is not refused. Raises ApiError, see `seconds_after`."""
+    async def persist(
+        self, ask: Callable[[], Awaitable[Answer]], heard: Callable[[], int] = lambda: 0
+    ) -> Answer:
+        """Call `ask` until it is not refused.
+
+        Raises ApiError, see `seconds_after`, and where more was `heard`, in samples, since the first call:
+        another try would say it again.
+        """
+        before = heard()
         while True:
             asked_at = time.monotonic()
             try:
                 return await ask()
             except ApiError as error:
+                if heard() > before:
+                    raise
                 await asyncio.sleep(self.seconds_after(error, asked_at))
 
     def seconds_after(self, refusal: ApiError, asked_at: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -20,6 +21,8 @@ from gateway.protocols.lenient import Lenient
 from gateway.protocols.response import SpeechResponse, json_line
 from gateway.requests import Language, TtsRequest, check_limits
 from gateway.service import Gateway, GatewayDep
+from gateway.streams.listener import Outcome
+from gateway.synthesis.patience import Patience
 from gateway.timing.part import PartTimes
 
 router = APIRouter()
@@ -118,12 +121,14 @@ class LinesResponse(SpeechResponse):
             self._before = self._samples / self._sample_rate
             if self._segments is not None:
                 self._segments.line = index
-            self._synthesis, _ = begin_clip(
-                self._request, self._gateway, order, self, ELEVENLABS, self._caller
-            )
-            outcome = await self._synthesis.run()
+            patience = Patience(self._gateway.settings, self._request.state.request_id)
+            outcome = await patience.persist(partial(self._speak, order), lambda: self._samples)
         await self._outbox.flush()
         await self._finish(outcome)
+
+    async def _speak(self, order: TtsRequest) -> Outcome:
+        self._synthesis, _ = begin_clip(self._request, self._gateway, order, self, ELEVENLABS, self._caller)
+        return await self._synthesis.run()
 
     def audio(self, pcm: bytes) -> None:
         """Into the file, and out."""
@@ -178,19 +183,20 @@ async def _whole(
     settings, caller = gateway.settings, gateway.callers.identify(request)
     longest = min(settings.max_clip_seconds, settings.max_audio_seconds)
     pcm, parts, rate = b"", [], orders[0].sample_rate
-    for line, order in enumerate(orders):
-        collector, before = Collector(), len(pcm) / 2 / rate
+
+    async def spoken(order: TtsRequest, most_seconds: float) -> Collector:
+        collector = Collector()
         synthesis, _ = begin_clip(
-            request,
-            gateway,
-            order,
-            collector,
-            ELEVENLABS,
-            caller,
-            longest_seconds=max(1.0, longest - before),
-            whole=True,
+            request, gateway, order, collector, ELEVENLABS, caller, longest_seconds=most_seconds, whole=True
         )
-        await while_connected(request, synthesis.run())
+        await synthesis.run()
+        return collector
+
+    for line, order in enumerate(orders):
+        before = len(pcm) / 2 / rate
+        speak = partial(spoken, order, max(1.0, longest - before))
+        persist = Patience(settings, request.state.request_id).persist
+        collector = await while_connected(request, persist(speak) if line else speak())
         pcm += b"".join(collector.chunks)
         parts += [(line, part.moved(0, before)) for part in collector.parts]
     noted, first = settings.provenance_note, orders[0]

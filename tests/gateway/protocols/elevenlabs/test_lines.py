@@ -6,7 +6,8 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,6 +15,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from gateway.errors import ApiError
+from gateway.protocols.clip import Collector
+from gateway.protocols.elevenlabs import lines
+from gateway.requests import TtsRequest
+from gateway.settings import GatewaySettings
+from gateway.synthesis import patience
 from tests.forks import PATIENCE_SECONDS
 from tests.gateway.audio.samples import decoded_seconds
 from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
@@ -255,3 +262,39 @@ async def test_a_context_that_is_left_says_nothing_of_the_voices_that_wait(fleet
         await client.say(context_id="b", close_context=True)
         await client.hear_final()
         assert [said for said in client.said if said.get("error")] == []
+
+
+class Refused:
+    """A synthesis of which some first tries find no room."""
+
+    tries: list[str]
+    full: set[str]
+
+    def __init__(self, order: TtsRequest, collector: Collector) -> None:
+        self._text, self._collector = order.text, collector
+
+    async def run(self) -> None:
+        self.tries.append(self._text)
+        if self._text in self.full and self.tries.count(self._text) == 1:
+            raise ApiError(429, "queue_full", "the queue is full")
+        self._collector.audio(bytes(200))
+
+
+@pytest.mark.parametrize(("full", "tries"), [("Two.", ["One.", "Two.", "Two."]), ("One.", ["One."])])
+async def test_only_the_first_line_is_refused_where_there_is_no_room(
+    full: str, tries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(Refused, "tries", [], raising=False)
+    monkeypatch.setattr(Refused, "full", {full}, raising=False)
+    monkeypatch.setattr(lines, "begin_clip", lambda a, b, order, to, *c, **d: (Refused(order, to), {}))
+    monkeypatch.setattr(lines, "while_connected", lambda request, speaking: speaking)
+    gateway: Any = SimpleNamespace(
+        settings=GatewaySettings(_env_file=None), callers=SimpleNamespace(identify=lambda _: None)
+    )
+    request: Any = SimpleNamespace(state=SimpleNamespace(request_id="r"))
+    orders = [TtsRequest(text=text, format="pcm", sample_rate=24000) for text in ("One.", "Two.")]
+    with pytest.raises(ApiError) if full == "One." else nullcontext():
+        file, _ = await lines._whole(request, gateway, orders)
+        assert len(file) == 400
+    assert Refused.tries == tries
