@@ -73,17 +73,7 @@ class Adapters:
         return AdaptedSpeaker(speaker, row, await self._files.open(row.digest), self._check)
 
     async def _check(self, id: str) -> None:
-        """Raises ApiError 403, 404 for one that may not be used any more; while the database is away
-        or slow, it may.
-        """
-        try:
-            row = await self._registry.get_soon(id)
-        except ApiError:  # which is in the log
-            return
-        if row is None:
-            raise ADAPTERS.unknown(id)
-        if not consent.is_given(row):
-            raise _without_consent()
+        await consent.check_still_given(self._registry, id, _without_consent())
 
     async def _meant(self, reference: str, tenant: str) -> Adapter:
         found = await self._registry.find(reference, tenant) if is_printable(reference) else []

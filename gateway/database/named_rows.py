@@ -83,6 +83,10 @@ class NamedRows(Generic[Row]):
             noun = self._sort.noun
             raise ApiError(503, f"{noun}s_unavailable", f"the {noun} cannot be looked up in time") from None
 
+    def unknown(self, id: str) -> ApiError:
+        """The answer where there is no such row."""
+        return self._sort.unknown(id)
+
     async def find(self, reference: str, tenant: str | None) -> list[Row]:
         """The rows that a request of `tenant` may mean.
 

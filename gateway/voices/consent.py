@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.database import NamedRow
+from gateway.database.named_rows import NamedRows
+from gateway.errors import ApiError
 
 STATEMENTS = {
     "en": "This recording is of my own voice, or I have the permission of the person whose voice it is. "
@@ -94,3 +96,18 @@ def _digest(by: str, statement: str, audio_sha256: str, at: datetime) -> str:
     moment = at.astimezone(UTC).isoformat(timespec="microseconds")
     record = json.dumps([statement, by, moment, audio_sha256], ensure_ascii=False)
     return hashlib.sha256(record.encode()).hexdigest()
+
+
+async def check_still_given(rows: NamedRows[Any], id: str, refused: ApiError) -> None:
+    """Before each part of what is spoken. While the database is away or slow, the consent counts as given.
+
+    Raises ApiError 404 for a row that is gone, `refused` where its consent was withdrawn.
+    """
+    try:
+        row = await rows.get_soon(id)
+    except ApiError:  # which is in the log
+        return
+    if row is None:
+        raise rows.unknown(id)
+    if not is_given(row):
+        raise refused

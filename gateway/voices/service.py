@@ -92,17 +92,7 @@ class Voices:
         return CustomSpeaker(agreed[0], self._latents, self._check) if agreed else Speaker(reference)
 
     async def _check(self, id: str) -> None:
-        """Raises ApiError 403, 404 for a voice that may not be used any more; while the database is away
-        or slow, it may.
-        """
-        try:
-            voice = await self._registry.get_soon(id)
-        except ApiError:  # which is in the log
-            return
-        if voice is None:
-            raise unknown_voice(id)
-        if not consent.is_given(voice):
-            raise _without_consent()
+        await consent.check_still_given(self._registry, id, _without_consent())
 
     async def knows(self, reference: str, tenant: str | None = None) -> bool:
         """Whether everybody may use a voice of that name, or it is the tenant's own; not while custom voices
