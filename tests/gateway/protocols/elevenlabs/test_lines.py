@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -12,8 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.asyncio.client import connect
 
 from gateway.errors import ApiError
 from gateway.protocols.clip import Collector
@@ -21,8 +19,8 @@ from gateway.protocols.elevenlabs import lines
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.synthesis import patience
-from tests.forks import PATIENCE_SECONDS
 from tests.gateway.audio.samples import decoded_seconds
+from tests.gateway.protocols.elevenlabs.told import Told
 from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
 
 PATH = "/v1/text-to-dialogue"
@@ -102,32 +100,13 @@ async def test_what_is_wrong_with_any_line_is_told_before_the_first(
     assert (refused.status_code, detail["code"] if status == 404 else detail[0]["type"]) == (status, code)
 
 
-class Client:
-    """Remembers what it was told."""
-
-    def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
-        self.said: list[dict[str, Any]] = []
-
-    async def say(self, **message: Any) -> None:
-        await self.socket.send(json.dumps(message))
-
-    async def hear(self) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            self.said.append(json.loads(await self.socket.recv()))
-        return self.said[-1]
+class Client(Told):
+    """What is final, and the audio of a context."""
 
     async def hear_final(self) -> dict[str, Any]:
         while not (said := await self.hear()).get("is_final"):
             pass
         return said
-
-    async def hear_rest(self) -> int:
-        try:
-            while True:
-                await self.hear()
-        except ConnectionClosed:
-            return self.socket.close_code
 
     def audio(self, context: str | None = None) -> bytes:
         of_context = [said for said in self.said if said.get("context_id") == context]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.forks import PATIENCE_SECONDS
+from tests.gateway.protocols.elevenlabs.told import Told
 from tests.gateway.stages.processes import TEXT, GatewayProcess, all_free, pcm_of, queue_of, started_fleets
 
 KEY = "a key that is long enough"
@@ -30,33 +28,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
         assert not gateway.defects()
 
 
-class Client:
-    """Remembers what it was told, by context."""
-
-    def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
-        self.said: list[dict[str, Any]] = []
-
-    async def say(self, **message: Any) -> None:
-        await self.socket.send(json.dumps(message))
-
-    async def hear(self) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            message = json.loads(await self.socket.recv())
-        self.said.append(message)
-        return message
+class Client(Told):
+    """What is final, and the audio of a context."""
 
     async def hear_final(self, context: str | None = None) -> None:
         while not ((said := await self.hear()).get("isFinal") and said.get("contextId") == context):
             pass
-
-    async def hear_rest(self) -> int:
-        """Everything until the gateway closes; the close code."""
-        try:
-            while True:
-                await self.hear()
-        except ConnectionClosed:
-            return self.socket.close_code
 
     def audio(self, context: str | None = None) -> bytes:
         of_context = (said for said in self.said if said.get("contextId") == context and said.get("audio"))
