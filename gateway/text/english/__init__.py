@@ -6,14 +6,10 @@ attributes.py     whether a sum or a measure tells of the noun behind it
 units.py          units, and their names
 quantities.py     measures, percentages
 rates.py          how much in which time, or in another unit
-verses.py         chapter and verse
-citations.py      laws, cases, papers
-doses.py          what doctors write
-notation.py       music
+subjects/         what readers of one subject say: music, laws, chemistry
 calendar.py       dates
 times.py          times of the day
 years.py          years, decades
-formulas.py       chemistry, algebra, names of models
 identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
 alphabet.py       letters and signs that such models have no token for
@@ -26,21 +22,17 @@ from gateway.text.english import (
     abbreviations,
     alphabet,
     calendar,
-    citations,
-    doses,
-    formulas,
     identifiers,
     letters,
     money,
-    notation,
     quantities,
     rates,
     signs,
     times,
-    verses,
     years,
 )
 from gateway.text.english.numbers import cardinal, digits
+from gateway.text.english.subjects import citations, doses, formulas, notation, verses
 
 __all__ = ["RULES", "SPELT", "letters"]
 

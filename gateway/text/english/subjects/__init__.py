@@ -1,0 +1,8 @@
+"""What readers of one subject say for its signs.
+
+verses.py     chapter and verse
+citations.py  laws, cases, papers
+doses.py      what doctors write
+notation.py   music
+formulas.py   chemistry, algebra, names of models
+"""
