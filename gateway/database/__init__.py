@@ -1,7 +1,9 @@
 """What outlives the process: voices, adapters, lexicons, sessions, jobs, trainings, changed settings.
 
 tables/          the tables; each change has a migration in migrations/versions/
-connection.py    SQLite in the data folder, or PostgreSQL by URL
+address.py       where it is: SQLite in the data folder, or PostgreSQL by URL
+connection.py    connections to it, and their transactions
+trial.py         whether it can be used, without a change to it
 reserve.py       room for deleting on a full disk
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats
@@ -10,7 +12,8 @@ named_rows.py    rows with an owner and a name, such as voices
 names.py         their names as they are looked up
 """
 
-from gateway.database.connection import Database, DatabaseError
+from gateway.database.address import DatabaseError
+from gateway.database.connection import Database
 from gateway.database.tables import (
     Adapter,
     Book,

@@ -12,8 +12,6 @@ Tables are in `gateway/database/tables/`, their migrations beside it.
 from __future__ import annotations
 
 import asyncio
-import inspect
-import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -21,15 +19,15 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from socket import gaierror
 from typing import Any
-from urllib.parse import urlencode
 
 import structlog
-from sqlalchemy import URL, Connection, event, make_url, text
+from sqlalchemy import Connection, event, text
 from sqlalchemy import inspect as inspect_tables
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from gateway.database.address import BUSY_SECONDS, UNUSABLE, Address, DatabaseError
 from gateway.database.names import fold_names
 from gateway.database.reserve import Reserve
 
@@ -37,81 +35,55 @@ logger = structlog.get_logger(__name__)
 
 HEAD = "0015"
 """The newest migration."""
-_MIGRATIONS = Path(__file__).with_name("migrations")
-_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
-_BUSY_SECONDS = 10
+MIGRATIONS = Path(__file__).with_name("migrations")
 _ANSWER_SECONDS = 20
 """How long PostgreSQL may take for a statement: cut off from the network, it does not answer any more."""
 _BUSY_PAUSE_SECONDS = 0.01
-_LEAST_ROOM_BYTES = 1 << 20
-_NO_FILE = (":memory:", "file:")
 _MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
-
-
-class DatabaseError(RuntimeError):
-    """The database cannot be used; the message says why and names no secret."""
 
 
 class Database:
     """Connections to one database."""
 
     def __init__(self, url: str) -> None:
-        """`url`: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME. Raises DatabaseError."""
-        try:
-            parsed = make_url(url)
-        except (ArgumentError, ValueError):
-            raise DatabaseError("not the URL of a database") from None
-        backend = parsed.get_backend_name()
-        if backend not in _DRIVERS:
-            raise DatabaseError(f"no such kind of database: {backend}; sqlite and postgresql are known")
-        self._is_sqlite = backend == "sqlite"
-        self._url = parsed.set(drivername=_DRIVERS[backend])
-        self._arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS}
-        if not self._is_sqlite:
-            self._url, given = _for_asyncpg(self._url)
-            self._arguments |= given
-        file = self._url.database if self._is_sqlite else None
-        self._reserve = Reserve(Path(file)) if file and not file.startswith(_NO_FILE) else None
+        """`url`: as `Address` takes it. Raises DatabaseError."""
+        self._address = Address(url)
+        self._reserve = Reserve(self._address.file) if self._address.file else None
         self._engine: AsyncEngine | None = None
         self._sessions: async_sessionmaker[AsyncSession] | None = None
 
     async def open(self) -> None:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
-        patience = {} if self._is_sqlite else {"command_timeout": _ANSWER_SECONDS}
+        patience = {} if self._address.is_sqlite else {"command_timeout": _ANSWER_SECONDS}
         self._engine = create_async_engine(
-            self._url,
-            pool_pre_ping=not self._is_sqlite,
+            self._address.url,
+            pool_pre_ping=not self._address.is_sqlite,
             hide_parameters=True,  # of clients: a defect's traceback would have them in the log
-            connect_args=self._arguments | patience,
+            connect_args=self._address.arguments | patience,
         )
-        if self._is_sqlite:
+        if self._address.is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         try:
-            if self._is_sqlite and self._url.database:
+            if file := self._address.file:
                 await self._make_room()
-                await asyncio.to_thread(_make_file, Path(self._url.database))
-                await asyncio.to_thread(_begin_journal, self._url.database)
+                await asyncio.to_thread(_make_file, file)
+                await asyncio.to_thread(_begin_journal, file)
             async with self._for_migrations().begin() as connection:
                 await connection.run_sync(_migrate)
         except BaseException as error:
             await self.close()
-            if not isinstance(error, SQLAlchemyError | sqlite3.Error | OSError):
+            if not isinstance(error, UNUSABLE):
                 raise
-            reason = getattr(error, "orig", None) or error
-            shown = self._url.render_as_string(hide_password=True)
-            message = f"cannot use {shown}: {type(reason).__name__}: {reason}"
-            if self._is_sqlite and await asyncio.to_thread(_is_without_room, self._url.database):
-                message += ". Its disk is full: make room for it, at least a MB"
-            raise DatabaseError(message) from error
+            raise DatabaseError(await asyncio.to_thread(self._address.refusal, error)) from error
         await self._keep_room()
         self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
 
     def _for_migrations(self) -> AsyncEngine:
         """They may take long, and so may the wait for those of another gateway."""
-        if self._is_sqlite:
+        if self._address.is_sqlite:
             return self._engine
         return create_async_engine(
-            self._url, poolclass=NullPool, hide_parameters=True, connect_args=self._arguments
+            self._address.url, poolclass=NullPool, hide_parameters=True, connect_args=self._address.arguments
         )
 
     async def close(self) -> None:
@@ -137,7 +109,7 @@ class Database:
                 yield session
         except (TimeoutError, ConnectionError, gaierror) as error:
             raise DatabaseError("the database does not answer") from error
-        if erasing and self._is_sqlite:
+        if erasing and self._address.is_sqlite:
             await self._empty_journal()
             await self._keep_room()
 
@@ -162,47 +134,18 @@ class Database:
                 logger.warning("deleted text is still in the journal", reason="somebody reads it")
 
 
-def _is_without_room(path: str | None) -> bool:
-    """Whether SQLite, which says "disk I/O error", lacks room for its files beside the database's."""
-    try:
-        return path is not None and shutil.disk_usage(Path(path).parent).free < _LEAST_ROOM_BYTES
-    except OSError:
-        return False
-
-
-def _for_asyncpg(url: URL) -> tuple[URL, dict[str, Any]]:
-    """The URL without parameters that SQLAlchemy does not hand over as asyncpg wants them, and these: numbers
-    such as `statement_cache_size`, and what libpq has, such as `sslmode`.
-    """
-    import asyncpg  # not for SQLite
-
-    known = inspect.signature(asyncpg.connect).parameters
-    arguments: dict[str, Any] = {}
-    libpq = {}
-    for name, value in url.query.items():
-        if name not in known and not name.startswith("prepared_statement_"):
-            libpq[name] = value
-        elif name in known and isinstance(known[name].default, int) and str(value).isdecimal():
-            arguments[name] = int(value)
-    rest = url.difference_update_query([*libpq, *arguments])
-    return rest, arguments | ({"dsn": f"postgresql://?{urlencode(libpq, doseq=True)}"} if libpq else {})
-
-
 def _make_file(path: Path) -> None:
     """An empty database that no other account of the machine reads: titles and transcripts are in it. SQLite
     gives the files beside it the same mode.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not str(path).startswith(_NO_FILE):
-        path.touch(0o600)
+    path.touch(0o600)
 
 
-def _begin_journal(path: str) -> None:
+def _begin_journal(path: Path) -> None:
     """Have a new database keep a WAL; while another gateway does, SQLite itself would not wait but fail."""
-    if path.startswith(_NO_FILE):
-        return
-    give_up_at = time.monotonic() + _BUSY_SECONDS
-    with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
+    give_up_at = time.monotonic() + BUSY_SECONDS
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
         while True:
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -227,16 +170,24 @@ def _migrate(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-    if (version := _version(connection)) != HEAD:
+    if (version := version_of(connection)) != HEAD:
         _upgrade(connection, version)
     fold_names(connection)
 
 
-def _version(connection: Connection) -> str | None:
+def version_of(connection: Connection) -> str | None:
     """The migration that the tables are at; None for an empty database."""
     if not inspect_tables(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def newer(version: str | None) -> str:
+    """What is to be said of tables that this version of VoxFleet does not know."""
+    return (
+        "the database is of another version of VoxFleet, a newer one as it seems: its tables are at "
+        f"{version}, and this one knows them up to {HEAD}"
+    )
 
 
 def _upgrade(connection: Connection, version: str | None) -> None:
@@ -245,14 +196,11 @@ def _upgrade(connection: Connection, version: str | None) -> None:
     from alembic.util import CommandError
 
     config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        message = (
-            "the database is of another version of VoxFleet, a newer one as it seems: its tables are at "
-            f"{version}, and this one knows them up to {HEAD}. Nothing was changed; start that version, or "
-            "this one with a copy from before the upgrade"
-        )
+        message = f"{newer(version)}. Nothing was changed; start that version, or this one with a copy from "
+        message += "before the upgrade"
         raise DatabaseError(message) from error

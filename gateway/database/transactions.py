@@ -13,7 +13,8 @@ from sqlalchemy import Select, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.database.connection import Database, DatabaseError
+from gateway.database.address import DatabaseError
+from gateway.database.connection import Database
 from gateway.errors import ApiError, disk_full
 
 logger = structlog.get_logger(__name__)

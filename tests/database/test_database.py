@@ -35,7 +35,7 @@ async def test_the_migrations_make_exactly_the_tables(database: Database) -> Non
 
 def test_the_newest_migration_is_the_one_that_gateways_look_for() -> None:
     config = Config()
-    config.set_main_option("script_location", str(connection_module._MIGRATIONS))
+    config.set_main_option("script_location", str(connection_module.MIGRATIONS))
     assert ScriptDirectory.from_config(config).get_heads() == [connection_module.HEAD]
 
 

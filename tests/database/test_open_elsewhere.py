@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from gateway.callers.elsewhere import NOTHING, STALE_SECONDS, Open, OpenElsewhere
 from gateway.database import Database, OpenRequests
-from gateway.database.connection import DatabaseError
+from gateway.database.address import DatabaseError
 
 SECRET = b"the same at all gateways"
 

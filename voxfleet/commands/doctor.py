@@ -6,6 +6,7 @@ something optional, or only needed by the tests, is not there.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import platform
 import shutil
@@ -189,6 +190,16 @@ def check_disk(data_dir: Path) -> Finding:
     return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {data_dir.absolute()}")
 
 
+def check_database(url: str) -> Finding:
+    """Where the gateway keeps its rows."""
+    from gateway.database.trial import DatabaseError, try_database
+
+    try:
+        return Finding("Database", Verdict.OK, asyncio.run(try_database(url)))
+    except DatabaseError as error:
+        return Finding("Database", Verdict.FAIL, f"database_url: {' '.join(str(error).split())}")
+
+
 def check_temporary_files(largest_upload_bytes: int) -> Finding:
     """Where uploads above a MB stay until they are read."""
     try:
@@ -227,6 +238,7 @@ def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Findi
         lambda: check_aligner(gateway.aligner),
         lambda: check_port(settings),
         lambda: check_disk(gateway.data_dir),
+        lambda: check_database(gateway.database),
         lambda: check_temporary_files(gateway.max_adapter_bytes),
         check_test_tools,
     )

@@ -85,6 +85,18 @@ def test_the_disk_is_that_of_the_data(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"file"}
 
 
+def test_the_database_is_the_one_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    url = "postgresql://user:hunter2secret@127.0.0.1:1/voxfleet"
+    settings = GatewaySettings(data_dir=tmp_path, database_url=url)
+    asked = doctor.examine(ServeSettings(port=0), settings)
+    database = next(finding for finding in asked if finding.subject == "Database")
+    assert database.verdict is Verdict.FAIL
+    assert "database_url: cannot use postgresql+asyncpg://user:***@127.0.0.1:1/voxfleet" in database.detail
+    own = doctor.check_database(GatewaySettings(data_dir=tmp_path / "new").database)
+    assert own.verdict is Verdict.OK and "the first gateway makes it" in own.detail
+
+
 def test_missing_test_tools_are_a_warning_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     finding = doctor.check_test_tools()
@@ -124,7 +136,7 @@ def test_only_a_failure_fails_the_command(
 def test_every_check_reports_exactly_once(tmp_path: Path) -> None:
     findings = list(doctor.examine(ServeSettings(port=0), GatewaySettings(data_dir=tmp_path)))
     assert str(tmp_path) in next(finding.detail for finding in findings if finding.subject == "Disk")
-    assert len({finding.subject for finding in findings}) == len(findings) == 13
+    assert len({finding.subject for finding in findings}) == len(findings) == 14
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
     text = console.export_text()
