@@ -8,7 +8,6 @@ and limits that belong to a deployment are checked by `check_limits` against its
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +23,8 @@ from pydantic import (
 )
 
 from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
-from gateway.errors import ApiError, FieldError, at_most, few_fields, from_validation, not_json
+from gateway.bodies import parse_message
+from gateway.errors import ApiError, FieldError, at_most, few_fields, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.language import LONGEST_CODE, is_language_code
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
@@ -214,10 +214,7 @@ class StreamRequest(SaidRequest):
 
 def fields_of(message: str | bytes, what: str = "message") -> dict[str, Any]:
     """The fields of a message over a socket. `what`: its protocol's word for it. Raises ApiError."""
-    try:
-        fields = json.loads(message)
-    except (ValueError, RecursionError) as error:
-        raise not_json(error, what) from error
+    fields = parse_message(message, what)
     if not isinstance(fields, dict):
         raise ApiError(422, f"invalid_{what}", f"{what}s are JSON objects")
     return fields

@@ -17,7 +17,8 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
-from gateway.errors import ApiError, internal_error, not_json
+from gateway.bodies import parse_message
+from gateway.errors import ApiError, internal_error
 from gateway.operations.measurements.objectives import Kind
 from gateway.operations.measurements.playback import PlaybackReports
 from gateway.requests import NATIVE
@@ -165,7 +166,7 @@ class StreamSession(Listener):
         """Read reports of the playback until another message comes, and end the synthesis because of it."""
         try:
             while True:
-                message = json.loads(await self._socket.receive_text())
+                message = parse_message(await self._socket.receive_text())
                 if not isinstance(message, dict) or message.get("type") != "stats":
                     break
                 if self._playback is None:
@@ -178,8 +179,6 @@ class StreamSession(Listener):
                 raise CancelledByClient
             problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
             raise ApiError(422, "invalid_message", problem, param="type")
-        except (ValueError, RecursionError) as error:
-            self._socket.interruption.end_with(not_json(error, "message"))
         except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:
             self._socket.interruption.end_with(cause)
 

@@ -6,12 +6,12 @@ then the rest in the same form, the last part without `more`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gateway.bodies import parse_message
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.requests import StreamRequest, parse_stream_request
@@ -75,8 +75,8 @@ async def _rest_of_token(
 def _parse_part(message: str) -> ResumeMessage | None:
     """None for a message of another kind. Raises ApiError for a part with wrong fields."""
     try:
-        fields = json.loads(message)
-    except (ValueError, RecursionError):
+        fields = parse_message(message)
+    except ApiError:
         return None
     if not isinstance(fields, dict) or "resume_token" not in fields:
         return None
