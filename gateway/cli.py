@@ -102,6 +102,7 @@ class DrainingServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called by uvicorn's signal handlers, between two bytecodes of the main thread."""
         if self._gateway.closing:
+            self._gateway.hurry()
             super().handle_exit(sig, frame)
             return
         self._gateway.closing = True

@@ -52,6 +52,8 @@ from telemetry.families import TelemetryCollector
 _MARKING_THREADS = 2
 _LAST_WORDS_SECONDS = 1.0
 """For clients to hear that a shutdown ends their requests."""
+_LAST_ROWS_SECONDS = 3.0
+"""For what the database is to know of the end."""
 
 
 class OpenSession(Protocol):
@@ -236,6 +238,7 @@ class Gateway:
     async def close(self) -> None:
         """Refuse new requests, give the others `shutdown_seconds`, and tell the rest that it is over."""
         self.closing = True
+        self.database.end_within(self.settings.shutdown_seconds + _LAST_ROWS_SECONDS)
         self.operations.log.say("shutdown", "", "shutdown", open=len(self.pool.tickets))
         for session in list(self.live_sessions):
             session.shut_down(self._shutting_down())
@@ -243,6 +246,11 @@ class Gateway:
         for ticket_id in list(self.pool.tickets):
             self.pool.end(ticket_id, self._shutting_down())
         await self._until_no_tickets(_LAST_WORDS_SECONDS)
+        self.hurry()
+
+    def hurry(self) -> None:
+        """No request is waited for any more; what the database is to know of the end is."""
+        self.database.end_within(_LAST_ROWS_SECONDS)
 
     async def _until_no_tickets(self, limit_seconds: float) -> None:
         changed = asyncio.Event()

@@ -12,6 +12,7 @@ Tables are in `gateway/database/tables/`, their migrations beside it.
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -39,6 +40,8 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 _ANSWER_SECONDS = 20
 """How long PostgreSQL may take for a statement: cut off from the network, it does not answer any more."""
 _BUSY_PAUSE_SECONDS = 0.01
+_LEAST_PATIENCE_SECONDS = 0.1
+"""For others who write as usual, when no time is left."""
 _MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
 
 
@@ -49,6 +52,7 @@ class Database:
         """`url`: as `Address` takes it. Raises DatabaseError."""
         self._address = Address(url)
         self._reserve = Reserve(self._address.file) if self._address.file else None
+        self._ends_at = math.inf
         self._engine: AsyncEngine | None = None
         self._sessions: async_sessionmaker[AsyncSession] | None = None
 
@@ -63,6 +67,7 @@ class Database:
         )
         if self._address.is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
+            event.listen(self._engine.sync_engine, "checkout", self._hurry)
         try:
             if file := self._address.file:
                 await self._make_room()
@@ -85,6 +90,17 @@ class Database:
         return create_async_engine(
             self._address.url, poolclass=NullPool, hide_parameters=True, connect_args=self._address.arguments
         )
+
+    def end_within(self, seconds: float) -> None:
+        """The gateway ends: for so long, all transactions from now on wait for SQLite at another process."""
+        self._ends_at = min(self._ends_at, time.monotonic() + seconds)
+
+    def _hurry(self, connection: Any, *_: object) -> None:
+        if self._ends_at < math.inf:
+            left = max(_LEAST_PATIENCE_SECONDS, min(BUSY_SECONDS, self._ends_at - time.monotonic()))
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA busy_timeout={left * 1000:.0f}")
+            cursor.close()
 
     async def close(self) -> None:
         """Cut the connections."""
