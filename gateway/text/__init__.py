@@ -10,6 +10,7 @@ beginnings.py  which of many words a text begins with
 ssml/          `parse_ssml`: text with pauses and words that are said otherwise
 paragraphs.py  plain text with pauses where blank lines are
 rules.py       what a rule is, and which of two rules has its way
+needed.py      which rules may find something in a text: which characters they need
 steps.py       work that is done a bit at a time
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gateway.text.needed import Needed
 from gateway.text.spoken import Edit
 
 _KEPT = "kept"
@@ -36,13 +37,28 @@ def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
     return Rule(re.compile(pattern, flags), answer)
 
 
-def apply(rules: Sequence[Rule], text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
+class Rules:
+    """Rules in the order of their rank."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self._rules = rules
+        self._needed = Needed(each.pattern for each in self._rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def for_text(self, text: str) -> Iterator[Rule]:
+        """Those that may find something, of which there are few."""
+        return map(self._rules.__getitem__, self._needed.may_match(text))
+
+
+def apply(rules: Rules, text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
     """The edits of all rules in the order of the text. Where two overlap, the earlier rule has its way.
 
     kept: ranges of the text, in order, that no rule may change.
     """
     taken: list[tuple[int, int, str]] = [(start, end, _KEPT) for start, end in kept]
-    for each in rules:
+    for each in rules.for_text(text):
         for edit in each.edits(text):
             place = bisect_left(taken, (edit.start, edit.end, ""))
             before = taken[place - 1] if place else (0, 0, "")

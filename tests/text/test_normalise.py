@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from benchmarks.text import FILES, cases
 from gateway.text import Spoken, normalise
-from gateway.text.rules import apply, rule
+from gateway.text.rules import Rules, apply, rule
 from gateway.text.spoken import Edit
 
 PIECES = st.lists(
@@ -250,7 +250,7 @@ def test_where_a_rule_fails_the_sentence_is_read_as_it_is(monkeypatch: pytest.Mo
     def fail(match: re.Match[str]) -> str:
         raise ValueError(f"not {match[0]}")
 
-    monkeypatch.setattr("gateway.text.english.RULES", (rule("secret", fail), rule("5", "five")))
+    monkeypatch.setattr("gateway.text.english.RULES", Rules(rule("secret", fail), rule("5", "five")))
     with capture_logs() as logs:
         spoken = normalise("**5** secret words!\nOnly 5.", "en")
     assert spoken.text == "5 secret words!\nOnly five."
@@ -260,5 +260,5 @@ def test_where_a_rule_fails_the_sentence_is_read_as_it_is(monkeypatch: pytest.Mo
 
 
 def test_the_earlier_rule_has_its_way() -> None:
-    rules = (rule(r"b+", "B"), rule(r"ab|c", "X"))
+    rules = Rules(rule(r"b+", "B"), rule(r"ab|c", "X"))
     assert apply(rules, "abb c") == [Edit(1, 3, "B"), Edit(4, 5, "X")]

@@ -15,13 +15,15 @@ grammar.py  the grammars, which are loaded with the first figure
 
 from collections.abc import Sequence
 
+from gateway.text.chinese import rules
 from gateway.text.chinese.grammar import by_grammar
-from gateway.text.chinese.rules import RULES
-from gateway.text.rules import apply
+from gateway.text.rules import Rules, apply
 from gateway.text.spoken import Edit, Spoken
 from gateway.text.steps import Steps
 
-__all__ = ["normalising"]
+__all__ = ["RULES", "normalising"]
+
+RULES = Rules(*rules.RULES)
 
 
 def normalising(sentence: str, kept: Sequence[tuple[int, int]] = ()) -> Steps[Spoken]:

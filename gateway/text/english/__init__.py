@@ -33,6 +33,7 @@ from gateway.text.english import (
 )
 from gateway.text.english.numbers import cardinal, digits
 from gateway.text.english.subjects import citations, doses, formulas, notation, verses
+from gateway.text.rules import Rules
 
 __all__ = ["RULES", "SPELT", "letters"]
 
@@ -48,7 +49,7 @@ def _address_number(text: str) -> str:
     return digits(text) if len(text) > 2 or text.startswith("0") else cardinal(int(text))
 
 
-RULES = (
+RULES = Rules(
     *address_rules(_SIGNS, _address_number),
     *verses.RULES,
     *citations.RULES,
@@ -66,5 +67,5 @@ RULES = (
     *signs.RULES,
 )
 """In the order of their rank: where two want the same characters, the first has them."""
-SPELT = (*letters.RULES, *alphabet.RULES)
+SPELT = Rules(*letters.RULES, *alphabet.RULES)
 """Then, for models that cannot spell."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gateway.text.rules import rule
+from gateway.text.rules import Rules, rule
 
 NAMES = dict(
     zip(
@@ -85,7 +85,7 @@ def _spelt(letters: str, sentence: str) -> str | None:
 
 _DIGIT = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|eight hundred)"
 _GROUP = rf"{_DIGIT}(?: {_DIGIT}){{1,4}}"
-RULES = (
+RULES = Rules(
     rule(rf"\b(?:{_GROUP}|plus {_GROUP}|plus {_DIGIT})(?P<say>,)(?= {_GROUP}\b)", "."),
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:[ -][A-Z])+)(?![\w-])", _run),
     rule(r"(?<![\w'’.-])(?P<say>[A-Z](?:\. [A-Z]){3,})(?=\.)", _run),
