@@ -14,7 +14,7 @@ The listener hears the same pieces as that of a clip, and when what was flushed 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -27,6 +27,7 @@ from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
+from gateway.text.ssml import MOST_PAUSE_SECONDS
 from gateway.timing.part import PartTimes
 from models.sentences import first_word
 
@@ -34,8 +35,17 @@ logger = structlog.get_logger(__name__)
 
 _SILENCE_SECONDS = 0.1
 """Of text without words: some clients wait for audio after any text."""
+_MOST_SILENCES = 1000
+"""Within a text, that wait."""
 _SILENCE_RATE = 24_000
 """Where no worker has said another."""
+
+
+class _Flush(NamedTuple):
+    at: int
+    """In characters."""
+    silences: int
+    """All that come before it."""
 
 
 class DialogueListener(Listener):
@@ -87,12 +97,14 @@ class Dialogue:
         """Characters before that."""
         self._fed = 0
         """Characters up to which the session has them; what it has no room for waits here."""
-        self._breaks: deque[int] = deque()
-        """Flushes beyond that, in characters."""
+        self._breaks: deque[tuple[int, float]] = deque()
+        """Flushes beyond that, in characters, and seconds of silence that are to follow them."""
         self._ends: dict[int, int] = {}
         """Where the utterances end that are being spoken, by index."""
-        self._flushes: list[int] = []
-        """Where they were asked for, in characters."""
+        self._flushes: list[_Flush] = []
+        self._silences: deque[float] = deque()
+        """Those that are not heard yet, in seconds."""
+        self._silences_heard = 0
         self._silent = 0
         """Characters up to which nothing that is not spoken yet has words."""
         self._audible = False
@@ -144,15 +156,25 @@ class Dialogue:
         """More text. Raises ApiError when too much waits already; the dialogue goes on."""
         stopping = self.finishing or self._session.stopping
         check_appended(text, len(self._appended), self._most_characters, stopping=stopping)
-        self._appended += text if self._tags is None else self._tags.take(text)
+        for piece in [text] if self._tags is None else self._tags.take(text):
+            if isinstance(piece, str):
+                self._appended += piece
+            else:
+                self._add_silence(piece)
         self.has_text |= bool(text.strip())
         self._feed()
+
+    def _add_silence(self, seconds: float) -> None:
+        """Silences that wait are as many as a clip may have of them; those beyond are left out."""
+        if 0 < seconds <= MOST_PAUSE_SECONDS - sum(self._silences) and len(self._silences) < _MOST_SILENCES:
+            self._silences.append(seconds)
+            self._breaks.append((self.end, seconds))
 
     def flush(self) -> None:
         """Speak what is incomplete."""
         self._take_rest()
-        self._flushes.append(self.end)
-        self._breaks.append(self.end)
+        self._flushes.append(_Flush(self.end, self._silences_heard + len(self._silences)))
+        self._breaks.append((self.end, 0.0))
         self._feed()
         self._tell_flushed()
 
@@ -186,9 +208,8 @@ class Dialogue:
         """
         heard = self._session.cancel(played_samples).characters
         self._spoken, self._silent, self._appended = self._fed, 0, ""
-        self._breaks.clear()
-        self._ends.clear()
-        self._flushes.clear()
+        for waiting in (self._breaks, self._ends, self._flushes, self._silences):
+            waiting.clear()
         self.has_text = False
         return heard
 
@@ -209,17 +230,18 @@ class Dialogue:
         """Give the session as much as it has room for, and flush where that was asked for."""
         session = self._session
         while not session.stopping and (self._breaks or self._fed < self.end):
-            until = self._breaks[0] if self._breaks else self.end
+            until, seconds = self._breaks[0] if self._breaks else (self.end, 0.0)
             count = min(until - self._fed, session.room_characters)
             if count > 0:
                 begin = self._fed - self._spoken
                 self._fed += count
                 session.append(self._appended[begin : begin + count], more_follows=self._fed < until)
+            elif self._fed == until:
+                self._breaks.popleft()
+                session.flush(seconds)
+            elif session.timeline:  # there is room once it is spoken
+                return
             else:
-                if self._fed == until:
-                    self._breaks.popleft()
-                elif session.timeline:  # there is room once it is spoken
-                    return
                 session.flush()
         if self.finishing and not session.stopping:
             session.stop()
@@ -242,6 +264,11 @@ class Dialogue:
                 self._feed()
                 self._tell_flushed()
                 self._listener.spoke()
+            case "silence_done":
+                self._silences.popleft()
+                self._silences_heard += 1
+                self._feed()
+                self._tell_flushed()
             case "error":
                 self._listener.refused(message["error"])
             case "idle":
@@ -264,7 +291,9 @@ class Dialogue:
         return self._listener.drop_audio()
 
     def _tell_flushed(self) -> None:
-        while self._flushes and self._is_silent(self._flushes[0]):
+        while self._flushes and self._flushes[0].silences <= self._silences_heard:
+            if not self._is_silent(self._flushes[0].at):
+                return
             self._flushes.pop(0)
             self._listener.flushed()
 

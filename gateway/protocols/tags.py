@@ -1,17 +1,24 @@
 """Tags by which other services are told how to speak, within the text: they are not read aloud.
 
     tags = Tags()
-    tags.take('I am <emotion value="hap')     # "I am "
-    tags.take('py"/> glad: <spell>A1</spell>')  # "glad: A 1"
+    tags.take('I am <emotion value="hap')       # ["I am "]
+    tags.take('py"/> glad: <spell>A1</spell>')  # ["glad: A 1"]
+    tags.take('<break time="1s"/>Well')         # [" ", 1.0, "Well"], of which 1.0 are seconds of silence
 
-`clip_fields` does the same to the text of a clip, whose `<break time="1s"/>` is a pause. Where text comes in
-pieces it is but a space.
+`clip_fields` does the same to the text of a clip.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
+
+from gateway.text.ssml.values import LONGEST_PAUSE_SECONDS
+from models.sentences import has_words
+
+Piece = str | float
+"""Text, or seconds of silence."""
 
 _NAMES = ("break", "emotion", "speed", "volume", "spell", "phoneme")
 _NAME = "|".join(_NAMES)
@@ -23,7 +30,6 @@ _TAG_OR_CUE = re.compile(rf"{_TAG.pattern}|\[{_CUE}\]")
 _BEGUN = re.compile(rf"</?(?:{_BEGINNINGS})?$|</?(?:{_NAME})(?:\s[^<>]{{0,200}}|/)?$")
 _BEGUN_CUE = re.compile(rf"{_BEGUN.pattern}|\[(?:{_CUE})?$")
 _TIME = re.compile(r"\stime=[\"'](\d{1,5}(?:\.\d{1,3})?)(m?s)[\"']")
-_LONGEST_PAUSE_SECONDS = 20.0
 _NOTHING = "…"
 """What is said where there are but tags: text without words is a moment of silence."""
 
@@ -40,28 +46,37 @@ class Tags:
         self._last = " "
         """The character before."""
 
-    def take(self, text: str) -> str:
+    def take(self, text: str) -> list[Piece]:
         """What of it is to be said by now."""
         text = self._held + text
-        said, done = [], 0
+        said: list[Piece] = []
+        done = 0
         for tag in self._whole.finditer(text):
-            said += [self._plain(text[done : tag.start()]), self._tag(tag)]
+            said += [self._plain(text[done : tag.start()]), *self._tag(tag)]
             done = tag.end()
         begun = self._begun.search(text, done)
         self._held = begun[0] if begun else ""
         said.append(self._plain(text[done : len(text) - len(self._held)]))
-        return "".join(said)
+        return _joined(said)
 
     def rest(self) -> str:
         """What waited for more, which does not come."""
         held, self._held = self._held, ""
         return self._plain(held)
 
-    def _tag(self, tag: re.Match[str]) -> str:
+    def whole(self, text: str) -> list[Piece]:
+        """What is to be said of a text to which nothing comes any more."""
+        return _joined([*self.take(text), self.rest()])
+
+    def _tag(self, tag: re.Match[str]) -> list[Piece]:
         if tag["name"] == "spell":
             self._spelling = not tag["end"]
         if tag["end"]:
-            return ""
+            return []
+        return [self._space(), _seconds(tag)] if tag["name"] == "break" else [self._space()]
+
+    def _space(self) -> str:
+        """What parts the words before a tag from those behind it."""
         self._after_tag = True
         space = "" if self._last.isspace() else " "
         self._last = " "
@@ -80,19 +95,27 @@ class Tags:
         return text
 
 
-def clip_fields(text: str, *, cues: bool = False) -> dict[str, str]:
+def clip_fields(text: str, tags: Tags) -> dict[str, str]:
     """The fields of a request that says this text: SSML where there are pauses in it."""
-    tags = Tags(cues=cues)
-    pauses = [tag for tag in _TAG.finditer(text) if tag["name"] == "break" and not tag["end"]]
-    if not pauses:
-        words = tags.take(text) + tags.rest()
-        return {"text": words if words.strip() or not text.strip() else _NOTHING}
-    said, done = [], 0
-    for pause in pauses:
-        said += [escape(tags.take(text[done : pause.end()])), f'<break time="{_seconds(pause):g}s"/>']
-        done = pause.end()
-    said.append(escape(tags.take(text[done:]) + tags.rest()))
-    return {"text": f"<speak>{''.join(said)}</speak>", "input_type": "ssml"}
+    said = tags.whole(text)
+    words = "".join(piece for piece in said if isinstance(piece, str))
+    if len(said) == 1 and isinstance(said[0], str):
+        return {"text": words}
+    if not has_words(words):
+        return {"text": _NOTHING if text.strip() else words}
+    marked = (escape(each) if isinstance(each, str) else f'<break time="{each:g}s"/>' for each in said)
+    return {"text": f"<speak>{''.join(marked)}</speak>", "input_type": "ssml"}
+
+
+def _joined(said: Iterable[Piece]) -> list[Piece]:
+    """With texts that follow each other as one, and none that is empty."""
+    pieces: list[Piece] = []
+    for piece in filter(None, said):
+        if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _seconds(pause: re.Match[str]) -> float:
@@ -100,4 +123,4 @@ def _seconds(pause: re.Match[str]) -> float:
     told = _TIME.search(pause["attributes"] or "")
     if told is None:
         return 0.4
-    return min(float(told[1]) / (1000 if told[2] == "ms" else 1), _LONGEST_PAUSE_SECONDS)
+    return min(float(told[1]) / (1000 if told[2] == "ms" else 1), LONGEST_PAUSE_SECONDS)

@@ -66,6 +66,10 @@ class Announcements:
             finish_reason=finish_reason,
         )
 
+    def silence_done(self) -> None:
+        """A silence that was appended is complete."""
+        self._tell("silence_done")
+
     def cancelled(self, spoken: Spoken, played_samples: int, unspoken_characters: int) -> None:
         """A new epoch has begun; what of the old one was heard."""
         self._tell(

@@ -137,10 +137,10 @@ class LiveSession:
         """The client says that it is still there: the session is not idle."""
         self._idle.touch()
 
-    def flush(self) -> None:
-        """Speak the incomplete sentence as it stands."""
+    def flush(self, silence: float = 0.0) -> None:
+        """Speak the incomplete sentence as it stands, and then nothing for so many seconds."""
         self._flush.clear()
-        self._add(self.splitter.flush())
+        self._add(self.splitter.flush(), silence)
 
     def cancel(self, played_samples: int) -> Spoken:
         """Barge-in after `played_samples`: drop what was not sent yet, begin a new epoch. What was heard."""
@@ -224,12 +224,16 @@ class LiveSession:
         self._told.utterance(utterance)
 
     def heard(self, pcm: bytes) -> None:
-        """Send audio of the current utterance, s16le samples."""
+        """Send audio of the current utterance, or of a silence, s16le samples."""
         samples = len(pcm) // 2
         self._outlet.audio(pcm)
         self.first_audio.came()
         self.timeline.heard(samples)
         self._idle.touch(samples / self.sample_rate)
+
+    def was_silent(self) -> None:
+        """All of a silence is on its way."""
+        self._told.silence_done()
 
     def timed(self, utterance: Utterance, part: PartTimes) -> None:
         """Send when the words of a part were said. `part` counts from the beginning of its utterance."""
@@ -257,10 +261,12 @@ class LiveSession:
 
     # ----------------------------------------------------------------------------------------------- within
 
-    def _add(self, sentences: list[str]) -> None:
+    def _add(self, sentences: list[str], silence: float = 0.0) -> None:
         silent = not self.timeline
         for sentence in sentences:
             self.timeline.add(sentence)
+        if silence:
+            self.timeline.add_silence(silence)
         if self.timeline:
             if not self.paused:
                 self._let_go = False

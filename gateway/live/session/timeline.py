@@ -10,7 +10,7 @@ sample 30,000, with these utterances of its epoch,
 all of the first and a share of the second was heard. The share is that of the characters, as far as the
 length of the second can be told, brought back to the end of a word: an estimate, and marked as one. Where
 words are respelt or figures put into words, the characters of those count, and `spoken_text` is told as it
-was appended.
+was appended. Between two utterances there may be silence, which has samples and no characters.
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ class Timeline:
         """Sent so far; also where the next utterance begins."""
         self.current: Utterance | None = None
         """Being spoken."""
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[str | float] = deque()
+        """Sentences, and seconds of silence between them."""
+        self._silent = False
+        """Whether such a silence is being heard."""
         self._next_start = 0
         self._spoken: list[Utterance] = []
         self._epoch_start = 0
@@ -94,11 +97,11 @@ class Timeline:
     @property
     def waiting_characters(self) -> int:
         """Characters of the sentences that nobody has begun to speak."""
-        return sum(map(len, self._waiting))
+        return sum(len(each) for each in self._waiting if isinstance(each, str))
 
     def __bool__(self) -> bool:
         """Whether there is something to speak."""
-        return self.current is not None or bool(self._waiting)
+        return self.current is not None or self._silent or bool(self._waiting)
 
     def add(self, sentence: str) -> None:
         """The next sentence to speak. One without a word is not spoken, and counts as text all the same."""
@@ -107,9 +110,26 @@ class Timeline:
         else:
             self._waiting.append(sentence)
 
+    def add_silence(self, seconds: float) -> None:
+        """So much silence behind what was added before."""
+        self._waiting.append(seconds)
+
+    def begin_silence(self) -> float | None:
+        """The seconds of silence that come now; None where it is an utterance's turn, or nothing is left."""
+        if self.current is not None or not self._waiting or isinstance(self._waiting[0], str):
+            return None
+        self._silent = True
+        return self._waiting.popleft()
+
+    def end_silence(self) -> None:
+        """All of it is on its way."""
+        self._silent = False
+
     def begin(self) -> Utterance | None:
-        """The utterance to be spoken now: the current one, else the next; None when there is none."""
-        while self.current is None and self._waiting:
+        """The utterance to be spoken now: the current one, else the next before a silence; None when there is
+        none.
+        """
+        while self.current is None and self._waiting and isinstance(self._waiting[0], str):
             text = self._waiting.popleft()
             start, self._next_start = self._next_start, self._next_start + len(text)
             if has_words(text):
@@ -124,9 +144,10 @@ class Timeline:
             self.current.spoken = spoken
 
     def heard(self, samples: int) -> None:
-        """So much more of the current utterance is on its way."""
+        """So much more of the current utterance, or of a silence, is on its way."""
         self.samples += samples
-        self.current.samples += samples
+        if self.current is not None:
+            self.current.samples += samples
 
     def begin_again(self, cut_samples: int) -> None:
         """A part of the current utterance is said again; `cut_samples` in all say nothing of its text."""
@@ -149,7 +170,7 @@ class Timeline:
         self.samples -= dropped_samples
         spoken = self._spoken_up_to(min(played_samples, self.samples), sample_rate)
         self.epoch += 1
-        self.current = None
+        self.current, self._silent = None, False
         self._next_start += self.waiting_characters + rest_characters
         self._waiting.clear()
         self._spoken.clear()

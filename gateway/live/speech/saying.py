@@ -91,6 +91,11 @@ class Saying:
         if clip is self.clip and not clip.text.reading.as_written:
             self._session.timeline.say(clip.text.said)
 
+    def silent(self, samples: int) -> None:
+        """So many samples of silence between two utterances."""
+        self._session.heard(bytes(2 * samples))
+        self._witness.silent(samples, self.sample_rate)
+
     async def drained(self, last: bool = False) -> None:
         """Returns when all that came is handed out. `last`: nothing comes after it."""
         if last:

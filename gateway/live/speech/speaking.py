@@ -29,6 +29,11 @@ from gateway.synthesis.retakes import note_retake
 from gateway.workers.client import RequestRejected, WorkerRefused
 from telemetry import NO_SPAN
 
+_SILENT_PIECE_SECONDS = 0.5
+"""Of a silence, which goes out piece by piece."""
+_SILENCE_PACE = 20
+"""How much faster than it is heard: a client that reads as fast as speech comes is not left behind."""
+
 
 class _CutOff(Exception):
     """The utterance is not wanted any more."""
@@ -142,7 +147,15 @@ class Speaking:
         return True
 
     async def _speak(self, ticket: Ticket, lease: Lease) -> None:
-        """One utterance, or the rest of it; returns early when it is paused between two parts, or cut off."""
+        """One utterance, or the rest of it, or a silence; returns early when it is paused between two parts,
+        or cut off.
+        """
+        if (seconds := self._session.timeline.begin_silence()) is not None:
+            try:
+                await self._be_silent(seconds)
+            finally:
+                self._session.timeline.end_silence()
+            return
         clip = self.saying.clip or self._begin(ticket)
         if clip is None:
             return
@@ -162,6 +175,18 @@ class Speaking:
         finally:
             self._at_work.end()
             self._session.settled()
+
+    async def _be_silent(self, seconds: float) -> None:
+        rate = self.saying.sample_rate
+        left, piece = round(seconds * rate), round(_SILENT_PIECE_SECONDS * rate)
+        self._utterance = Interruption()
+        with contextlib.suppress(_CutOff):
+            async with self._utterance:
+                while left > 0:
+                    self.saying.silent(min(left, piece))
+                    left -= piece
+                    await asyncio.sleep(_SILENT_PIECE_SECONDS / _SILENCE_PACE)
+                self._session.was_silent()
 
     def _begin(self, ticket: Ticket) -> Clip | None:
         utterance = self._session.timeline.begin()

@@ -23,6 +23,11 @@ class LiveWitness:
         """Characters of the utterance."""
         self._first_sample = 0
         """The sample at which they begin to be said."""
+        self._silence = 0
+        """Samples of silence before the next utterance."""
+        self._silences: dict[int, int] = {}
+        """The same of utterances that had some, with which they are recorded."""
+        self._rate = 0
         self._in_words = False
         self._respelt: dict[str, str] = {}
 
@@ -41,7 +46,14 @@ class LiveWitness:
         if self._recording is not None:
             parameters = {name: getattr(request, name) for name in _PARAMETERS}
             self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
-            self._characters, self._first_sample = len(request.text), 0
+            self._characters, self._first_sample = len(request.text), self._silence
+            if self._silence:
+                self._recording.audio(self._index, bytes(2 * self._silence), self._rate)
+                self._silences[self._index], self._silence = self._silence, 0
+
+    def silent(self, samples: int, sample_rate: int) -> None:
+        """So many samples of silence before the next utterance."""
+        self._silence, self._rate = self._silence + samples, sample_rate
 
     def speaking(self, worker_id: str, clip: Clip) -> None:
         """A worker speaks it, or goes on with it."""
@@ -55,6 +67,7 @@ class LiveWitness:
 
     def begins_again(self, part: int, sample: int) -> None:
         """A part of it went wrong, was cut after so many samples of the utterance, and is said again."""
+        sample += self._silences.get(self._index, 0)
         self.event("cut", index=self._index, sample=sample)
         if part == 0:
             self._first_sample = sample
@@ -67,7 +80,7 @@ class LiveWitness:
     def timed(self, index: int, part: PartTimes, sample_rate: int) -> None:
         """When the words of an utterance, or of a part of it, were said in its audio."""
         if self._recording is not None:
-            self._recording.words(index, part, sample_rate)
+            self._recording.words(index, part, sample_rate, -self._silences.get(index, 0))
 
     def ended(self, outcome: str) -> None:
         """The utterance is over. Of one that was cut off it is not known which of its text was spoken."""

@@ -11,7 +11,7 @@ from gateway.adapters.naming import named_model
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.ignored import ignored_fields
-from gateway.protocols.tags import clip_fields
+from gateway.protocols.tags import Tags, clip_fields
 from gateway.requests import BitRate, Language, Name, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
@@ -98,7 +98,7 @@ class Generation(_Part):
         output = self.output_format
         fields = {
             **await self._options(gateway),
-            **clip_fields(self.transcript),
+            **clip_fields(self.transcript, Tags()),
             "format": output.format,
             "bit_rate": output.bit_rate,
         }

@@ -12,7 +12,7 @@ from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
-from gateway.protocols.tags import clip_fields
+from gateway.protocols.tags import Tags, clip_fields
 from gateway.requests import Language, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
@@ -48,7 +48,7 @@ class ElevenLabsClip(Lenient):
         """The request as a `TtsRequest`. Raises ApiError."""
         output = output_format(format_name or DEFAULT_FORMAT)
         fields = {
-            **clip_fields(self.text, cues=has_cues(self.model_id)),
+            **clip_fields(self.text, Tags(cues=has_cues(self.model_id))),
             "voice": voice,
             **known_model(gateway, self.model_id),
             "seed": self.seed,

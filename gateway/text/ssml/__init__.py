@@ -17,9 +17,11 @@ that names it. The markup has no DTD, no entities but XML's own five, and no pro
 from gateway.text.ssml.reader import parse_ssml
 from gateway.text.ssml.script import Passage, Script, SsmlError
 from gateway.text.ssml.values import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE
+from gateway.text.ssml.writer import MOST_PAUSE_SECONDS
 
 __all__ = [
     "FASTEST_RATE",
+    "MOST_PAUSE_SECONDS",
     "PARAGRAPH_SECONDS",
     "SLOWEST_RATE",
     "Passage",

@@ -10,6 +10,7 @@ from gateway.callers.identity import Caller
 from gateway.live.messages import Start
 from gateway.protocols import dialogue as dialogue_module
 from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.line.standing import Priority
@@ -35,7 +36,7 @@ async def listener() -> Listener:
 async def dialogue(listener: Listener, tmp_path: Path) -> Dialogue:
     """One that nobody speaks yet."""
     gateway = Gateway(load_settings(worker_urls="http://127.0.0.1:9", data_dir=tmp_path))
-    opened = Dialogue(gateway, "r1", Start(type="start"), "test", listener)
+    opened = Dialogue(gateway, "r1", Start(type="start"), "test", listener, Tags())
     opened.open(Caller("ann", Priority.DEFAULT))
     return opened
 
@@ -71,3 +72,19 @@ async def test_after_a_barge_in_what_comes_is_looked_at_anew(dialogue: Dialogue,
     dialogue.append("Hello.")
     dialogue.flush()
     assert listener.flushes == 1
+
+
+@pytest.mark.parametrize(("seconds", "count", "kept"), [(20, 7, 6), (0.1, 1100, 1000)])
+async def test_silences_beyond_those_of_a_clip_are_left_out(
+    dialogue: Dialogue, listener: Listener, seconds: float, count: int, kept: int
+) -> None:
+    dialogue.append(f'<break time="{seconds}s"/>' * count)
+    dialogue.flush()
+    timeline = dialogue._session.timeline
+    assert [timeline.begin_silence() for _ in range(kept + 1)] == [*[seconds] * kept, None]
+    for _ in range(kept):
+        assert not listener.flushes
+        dialogue.tell({"type": "silence_done"})
+    assert listener.flushes == 1
+    dialogue.append('<break time="20s"/>')
+    assert timeline.begin_silence() == 20

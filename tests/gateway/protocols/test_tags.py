@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.protocols.tags import Tags, clip_fields
+from gateway.protocols.tags import Piece, Tags, clip_fields
 
 TEXTS = [
     ("I am <emotion value='happy' /> glad.", "I am glad."),
@@ -12,7 +12,8 @@ TEXTS = [
     ("Code <spell>A7X9</spell>.", "Code A 7 X 9."),
     ("It is to<spell>12 34</spell>, then.", "It is to 1 2 3 4, then."),
     ('A <phoneme alphabet="ipa" ph="ˈmædɪsən">Madison</phoneme>!', "A Madison!"),
-    ("One<break/>two", "One two"),
+    ("One<break/>two", "One (0.4)two"),
+    ('One. <break time="250ms" /><break time="9s"/> Two', "One. (0.25)(9.0)Two"),
     ("Is 3 < 5, and a <b or <i>c</i>?", "Is 3 < 5, and a <b or <i>c</i>?"),
     ("<breakfast> at <spelling", "<breakfast> at <spelling"),
     ('Not closed <break time="1s"', 'Not closed <break time="1s"'),
@@ -20,26 +21,40 @@ TEXTS = [
 ]
 
 
+def marked(said: list[Piece]) -> str:
+    """With seconds of silence in brackets."""
+    return "".join(piece if isinstance(piece, str) else f"({piece})" for piece in said)
+
+
 @pytest.mark.parametrize(("text", "said"), TEXTS)
 @pytest.mark.parametrize("length", [1, 3, 1000])
 def test_tags_are_taken_out_however_the_text_comes(text: str, said: str, length: int) -> None:
     tags = Tags()
-    pieces = [tags.take(text[at : at + length]) for at in range(0, len(text), length)]
+    pieces = [marked(tags.take(text[at : at + length])) for at in range(0, len(text), length)]
     assert "".join(pieces) + tags.rest() == said
 
 
 def test_what_is_no_tag_does_not_wait() -> None:
     tags = Tags()
-    assert tags.take("3 < 5, <i> and <br") == "3 < 5, <i> and "
-    assert tags.take("eak/>so on, <") == "so on, "
-    assert tags.take("emotional> x") == "<emotional> x"
+    assert tags.take("3 < 5, <i> and <br") == ["3 < 5, <i> and "]
+    assert tags.take("eak/>so on, <") == [0.4, "so on, "]
+    assert tags.take("emotional> x") == ["<emotional> x"]
 
 
 def test_words_in_brackets_are_cues_for_models_that_know_them() -> None:
     tags = Tags(cues=True)
-    assert tags.take("[laughs softly] Well, [1] is [whisp") + tags.take("ers] it.") == "Well, [1] is it."
-    assert clip_fields("[laughs]", cues=True) == {"text": "…"}
-    assert clip_fields("[laughs]") == {"text": "[laughs]"}
+    assert tags.take("[laughs softly] Well, [1] is [whisp") + tags.take("ers] it.") == [
+        "Well, [1] is ",
+        "it.",
+    ]
+    assert clip_fields("[laughs]", Tags(cues=True)) == {"text": "…"}
+    assert clip_fields("[laughs]", Tags()) == {"text": "[laughs]"}
+
+
+def test_a_clip_of_pauses_alone_is_a_moment_of_silence() -> None:
+    assert clip_fields(' <break time="1s"/>... ', Tags()) == {"text": "…"}
+    assert clip_fields(" ", Tags()) == {"text": " "}
+    assert clip_fields("", Tags()) == {"text": ""}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +62,6 @@ def test_words_in_brackets_are_cues_for_models_that_know_them() -> None:
     [('time="1.5s"', "1.5"), ("time='250ms' /", "0.25"), ('time="90s"/', "20"), ("/", "0.4"), ("", "0.4")],
 )
 def test_a_break_in_a_clip_is_a_pause(tag: str, seconds: str) -> None:
-    fields = clip_fields(f"R & D<break {tag}> <spell>ab</spell>.")
+    fields = clip_fields(f"R & D<break {tag}> <spell>ab</spell>.", Tags())
     assert fields["input_type"] == "ssml"
     assert fields["text"] == f'<speak>R &amp; D <break time="{seconds}s"/>a b.</speak>'

@@ -180,6 +180,20 @@ async def test_the_end_of_a_turn_is_told_behind_its_audio(fleet: GatewayProcess)
     assert client.said[-1] == {"is_final": True}
 
 
+async def test_a_turn_ends_behind_the_silence_in_it_and_not_behind_the_next(fleet: GatewayProcess) -> None:
+    pause = {"text": '<break time="2s"/>', "voice_id": "default"}
+    async with opened(fleet, "stream-input", timed="false") as client:
+        for inputs in ([{"text": TEXT, "voice_id": "default"}, pause], [{**pause, "new_turn": True}]):
+            await client.say(inputs=inputs)
+        while not (await client.hear()).get("is_final_audio_for_turn"):
+            pass
+        assert len(client.audio()) == len(pcm_of(f"{TEXT} ", 5)) + 2 * 48_000
+        await client.say(flush=True)
+        while not (await client.hear()).get("is_final_audio_for_turn"):
+            pass
+    assert client.audio().endswith(bytes(4 * 48_000))
+
+
 async def test_one_stretch_of_speech_ends_when_the_socket_is_to_be_closed(fleet: GatewayProcess) -> None:
     async with opened(fleet, "stream-input") as client:
         await client.say(voices=["default"], xi_api_key="any")

@@ -87,6 +87,19 @@ async def test_times_are_those_of_the_message(fleet: GatewayProcess) -> None:
     assert seconds == pytest.approx(len(client.audio()) / 48000, abs=0.1)
 
 
+async def test_a_break_is_silence_as_in_a_clip(fleet: GatewayProcess) -> None:
+    async with opened(fleet) as client:
+        await client.say(text=f'{TEXT}<break time="1.5s"')
+        await client.say(text=f' />{TEXT}<break time="500ms"/>')
+        await client.say(text="")
+        assert await client.hear_rest() == 1000
+    before = pcm_of(f"{TEXT} ", 5) + bytes(72_000)
+    assert client.audio().startswith(before)
+    assert len(client.audio()) == len(before) + len(pcm_of(f"{TEXT} ", 5)) + 24_000
+    second = [said["alignment"] for said in client.said if said.get("alignment")][1]
+    assert second["charStartTimesMs"][0] >= 1500
+
+
 async def test_several_stretches_at_once(fleet: GatewayProcess) -> None:
     async with opened(fleet, "multi-stream-input") as client:
         for context in ("a", "b"):
