@@ -40,7 +40,11 @@ class Books:
         settings = gateway.settings
         self.folder = settings.data_dir.absolute() / "books"
         self.store = BookStore(gateway.database, settings.max_books, settings.max_books_per_owner)
-        bounds = Bounds(settings.max_block_takes, Limits.of(settings).owner_bytes)
+        bounds = Bounds(
+            settings.max_block_takes,
+            settings.max_waiting_takes_per_owner,
+            Limits.of(settings).owner_bytes,
+        )
         self.takes = TakeStore(self.store, bounds)
         self._gateway = gateway
         self._jobs = jobs

@@ -30,6 +30,8 @@ class Bounds:
     """How much there may be."""
 
     takes_of_a_block: int
+    waiting_of_owner: int
+    """Takes of one owner that are not made yet."""
     owner_bytes: int | None
     """Bytes that the jobs and takes of one owner may have; None: any number."""
 
@@ -59,7 +61,7 @@ class TakeStore:
 
         A take that failed gives way, and the oldest that is stale where there are too many. first: before
         what waits already. again: also of blocks of which one is awaited. Raises ApiError: 409 too many
-        takes, 507 too many bytes.
+        takes, 429 too many that wait, 507 too many bytes.
         """
         return await to_its_end(self._add(book, blocks, seed, first, again))
 
@@ -72,7 +74,7 @@ class TakeStore:
                 return []
             takes = await takes_of(rows, book.id)
             wanted = [block for block in blocks if again or not is_awaited(block, takes.get(block.id, ()))]
-            await self._check_bytes(rows, book.owner, wanted)
+            await self._check_room(rows, book.owner, wanted)
             given_way = [
                 take.id for block in wanted for take in self._give_way(block, takes.get(block.id, []))
             ]
@@ -100,12 +102,23 @@ class TakeStore:
             raise ApiError(409, "too_many_takes", message, param="blocks")
         return [*gone, stale]
 
-    async def _check_bytes(self, rows: AsyncSession, owner: str, wanted: Sequence[BookBlock]) -> None:
-        limit = self._bounds.owner_bytes
+    async def _check_room(self, rows: AsyncSession, owner: str, wanted: Sequence[BookBlock]) -> None:
+        waiting = select(func.count(), func.sum(Job.characters)).where(
+            Job.owner == owner, Job.state.in_(OPEN), Job.book_id.is_not(None)
+        )
+        number, characters = (await rows.execute(waiting)).one()
+        most, limit = self._bounds.waiting_of_owner, self._bounds.owner_bytes
+        if wanted and number + len(wanted) > most:
+            message = (
+                f"blocks: {number} takes of this client wait, and {len(wanted)} more would be more than "
+                f"{most} (max_waiting_takes_per_owner): ask again when some are made, or name fewer blocks"
+            )
+            raise ApiError(429, "too_many_waiting_takes", message, param="blocks", retry_after_seconds=60)
         if limit is None:
             return
         kept = await rows.scalar(select(func.sum(Job.size_bytes)).where(Job.owner == owner)) or 0
-        if int(kept) + _BYTES_PER_CHARACTER * sum(len(block.text) for block in wanted) > limit:
+        expected = int(characters or 0) + sum(len(block.text) for block in wanted)
+        if int(kept) + _BYTES_PER_CHARACTER * expected > limit:
             message = f"a client keeps at most {limit / 10**9:g} GB of jobs and takes: delete some first"
             raise ApiError(507, "storage_full", message, param="blocks")
 

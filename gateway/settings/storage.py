@@ -54,6 +54,8 @@ class StorageSettings(BaseModel):
     """Chapters and paragraphs of a book; all its text has `max_job_characters`."""
     max_block_takes: Annotated[int, Field(ge=2)] = 10
     """Takes of one block of a book."""
+    max_waiting_takes_per_owner: Annotated[int, Field(gt=0)] = 20_000
+    """Takes of one owner's books that are not made yet."""
     jobs_at_once: Annotated[int, Field(gt=0)] = 2
     """Jobs that a gateway works on at the same time, each on one slot at most."""
     max_voices: Annotated[int, Field(ge=0)] = 1000

@@ -10,8 +10,8 @@ from gateway.books import takes
 from gateway.books.progress import progress_of
 from gateway.books.request import Block, NewBlock
 from gateway.books.store import BookStore
-from gateway.books.takes import Bounds, TakeStore, takes_of
-from gateway.database import Book, Database
+from gateway.books.takes import _BYTES_PER_CHARACTER, Bounds, TakeStore, takes_of
+from gateway.database import Book, BookBlock, Database
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.jobs.store import _FIRST_OF_AN_OWNER, JobStore
@@ -30,7 +30,7 @@ async def books(database: Database) -> BookStore:
 async def test_a_book_is_kept_changed_and_forgotten(books: BookStore) -> None:
     book, blocks = await books.get("b_1"), await books.blocks("b_1")
     assert [block.text for block in blocks] == TEXTS and [bool(block.said) for block in blocks] == [1, 1, 0]
-    takes = TakeStore(books, Bounds(3, None))
+    takes = TakeStore(books, Bounds(3, 99, None))
     await takes.add(book, blocks[:2], first=False, again=False)
     kept = Block(id=blocks[1].id, text="They ran.", voice="Ann")
     (gone,) = await books.replace("b_1", 1, [kept, Block(text="New.")])
@@ -48,7 +48,7 @@ async def test_another_take_is_the_later_one_by_a_clock_that_is_behind(
     books: BookStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As at another gateway, or once it was set back: what is heard stays until somebody chooses."""
-    store = TakeStore(books, Bounds(3, None))
+    store = TakeStore(books, Bounds(3, 99, None))
     book, blocks = await books.get("b_1"), await books.blocks("b_1")
     before = now()
     await store.add(book, blocks[:1], first=False, again=False)
@@ -77,7 +77,7 @@ async def test_there_are_so_many_books_and_no_more(books: BookStore) -> None:
 
 
 async def test_progress_is_told_by_states_and_measured_speed(books: BookStore, database: Database) -> None:
-    jobs, takes = JobStore(database, 9, 9), TakeStore(books, Bounds(3, None))
+    jobs, takes = JobStore(database, 9, 9), TakeStore(books, Bounds(3, 99, None))
     book, blocks = await books.get("b_1"), await books.blocks("b_1")
     await takes.add(book, blocks[:2], first=False, again=False)
     await takes.add(book, blocks[:2], first=True, again=False)
@@ -97,12 +97,50 @@ async def test_progress_is_told_by_states_and_measured_speed(books: BookStore, d
     assert (stored.session_id, stored.size_bytes, stored.active) == ("b_1", 10**9, False)
     assert stored.created_at > now() - timedelta(hours=1)
     with pytest.raises(ApiError, match="GB") as refused:
-        await TakeStore(books, Bounds(3, 10**9)).add(book, blocks[1:2], first=False, again=False)
+        await TakeStore(books, Bounds(3, 99, 10**9)).add(book, blocks[1:2], first=False, again=False)
     assert refused.value.status_code == 507
 
 
+async def test_so_many_takes_of_an_owner_wait_and_no_more(books: BookStore, database: Database) -> None:
+    """In all of the owner's books; takes that are made wait no more, and others' count for themselves."""
+    takes, jobs = TakeStore(books, Bounds(9, 2, None)), JobStore(database, 9, 9)
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    second, other = (
+        Book(id=f"b_{owner}", owner=owner, title="T", voice="default") for owner in ("ann", "bob")
+    )
+    for each in (second, other):
+        await books.add(each, [NewBlock(text="A.")])
+
+    async def add(to: Book, blocks: list[BookBlock]) -> None:
+        await takes.add(to, blocks, first=False, again=True)
+
+    await add(book, blocks[:1])
+    with pytest.raises(
+        ApiError, match=r"2 more would be more than 2 \(max_waiting_takes_per_owner\)"
+    ) as refused:
+        await add(book, blocks[:2])
+    assert (refused.value.status_code, refused.value.code) == (429, "too_many_waiting_takes")
+    await add(second, await books.blocks(second.id))
+    with pytest.raises(ApiError, match="2 takes of this client wait"):
+        await add(book, blocks[1:2])
+    await add(book, [])
+    await add(other, await books.blocks(other.id))
+    await jobs.change((await jobs.open_jobs())[0].id, ("queued",), state="complete")
+    await add(book, blocks[1:2])
+
+
+async def test_takes_that_wait_take_room_before_they_are_made(books: BookStore) -> None:
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    takes = TakeStore(books, Bounds(9, 99, 2 * _BYTES_PER_CHARACTER * len(TEXTS[0])))
+    for _ in range(2):
+        await takes.add(book, blocks[:1], first=False, again=True)
+    with pytest.raises(ApiError, match="GB") as refused:
+        await takes.add(book, blocks[:1], first=False, again=True)
+    assert refused.value.code == "storage_full"
+
+
 async def test_one_owner_s_many_takes_hide_no_other_s_jobs(books: BookStore, database: Database) -> None:
-    takes = TakeStore(books, Bounds(1000, None))
+    takes = TakeStore(books, Bounds(1000, 1000, None))
     blocks = await books.blocks("b_1")
     await takes.add(await books.get("b_1"), blocks[:1] * 100, first=False, again=True)
     other = Book(id="b_2", owner="bob", title="T", voice="default")

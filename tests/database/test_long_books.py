@@ -66,7 +66,7 @@ def books(database: Database) -> BookStore:
 
 @pytest.fixture
 def takes(books: BookStore) -> TakeStore:
-    return TakeStore(books, Bounds(3, None))
+    return TakeStore(books, Bounds(3, BLOCKS, None))
 
 
 async def written(books: BookStore) -> Book:

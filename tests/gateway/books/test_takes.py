@@ -98,7 +98,12 @@ async def test_what_is_asked_for_by_itself_goes_first(tmp_path: Path) -> None:
 
 
 async def test_takes_are_bounded_by_number_and_bytes(tmp_path: Path) -> None:
-    limits = {"max_block_takes": 2, "session_max_owner_gb": 1e-4, "working": False}
+    limits = {
+        "max_block_takes": 2,
+        "max_waiting_takes_per_owner": 3,
+        "session_max_owner_gb": 1e-4,
+        "working": False,
+    }
     async with running(tmp_path, reading_worker(), **limits) as service, service.at() as http:
         reader = await written(service, http, blocks=[{"text": "A."}, {"text": "B. " * 20}])
         for _ in range(2):

@@ -230,6 +230,7 @@ export default {
   "error.too_many_blocks": "The book has too many paragraphs.",
   "error.too_many_book_voices": "The book has too many voices.",
   "error.too_many_takes": "The paragraph has as many takes as are kept. Delete one first.",
+  "error.too_many_waiting_takes": "Too many takes of your books wait. Try again when some are made.",
   "error.book_changed": "The book was changed elsewhere. Load it again.",
   "error.book_not_ready": "Some paragraphs have no take yet. Make them first.",
   "error.take_lost": "The audio of some takes is gone. Have those paragraphs spoken again.",

@@ -227,6 +227,7 @@ export default {
   "error.too_many_blocks": "书的段落过多。",
   "error.too_many_book_voices": "书的音色过多。",
   "error.too_many_takes": "此段落的录音版本已达上限，请先删除一个。",
+  "error.too_many_waiting_takes": "您的书中等待生成的版本过多，请等部分生成后再试。",
   "error.book_changed": "此书已在别处更改，请重新加载。",
   "error.book_not_ready": "有些段落还没有录音版本，请先生成。",
   "error.take_lost": "有些录音版本的音频已丢失，请重新生成这些段落。",
