@@ -8,14 +8,16 @@ pool.get("anna")            # for one request; it keeps what it has when the nam
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from engine.errors import RequestError
 from models.lora.adapter import Adapter, AdapterError
 from models.lora.rows import LoadedAdapter
 
 MAX_NAME_CHARACTERS = 100
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class AdapterPool:
         """Switch one, or all. Raises RequestError for an unknown name."""
         with self._lock:
             if name is not None:
-                self._found(name)
+                _found(self._adapters, name)
             for key, (info, loaded) in self._adapters.items():
                 if name in (None, key):
                     self._adapters[key] = replace(info, enabled=enabled), loaded
@@ -111,12 +113,18 @@ class AdapterPool:
         if not isinstance(name, str):
             return name
         with self._lock:
-            info, loaded = self._found(name)
-        if not info.enabled:
-            raise RequestError(f"adapter {name!r} is switched off", param="adapter", code="adapter_disabled")
-        return loaded
+            return usable_form(self._adapters, name)
 
-    def _found(self, name: str) -> tuple[AdapterInfo, LoadedAdapter]:
-        if name not in self._adapters:
-            raise RequestError(f"adapter {name!r} is unknown", param="adapter", code="unknown_adapter")
-        return self._adapters[name]
+
+def usable_form(adapters: Mapping[str, tuple[AdapterInfo, Form]], name: str) -> Form:
+    """Raises RequestError where there is none of that name, or it is switched off."""
+    info, form = _found(adapters, name)
+    if not info.enabled:
+        raise RequestError(f"adapter {name!r} is switched off", param="adapter", code="adapter_disabled")
+    return form
+
+
+def _found(adapters: Mapping[str, tuple[AdapterInfo, Form]], name: str) -> tuple[AdapterInfo, Form]:
+    if name not in adapters:
+        raise RequestError(f"adapter {name!r} is unknown", param="adapter", code="unknown_adapter")
+    return adapters[name]

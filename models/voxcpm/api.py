@@ -32,6 +32,7 @@ from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Progress
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
+from models.voxcpm.pool.adapter import PooledAdapter
 from models.voxcpm.pool.loading import load_pool
 from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.pool.pool import DevicePool
@@ -209,7 +210,7 @@ class VoxCPM:
     ) -> None:
         self.close()
 
-    def _adapter(self, lora: str | None) -> str | LoadedAdapter | None:
+    def _adapter(self, lora: str | None) -> LoadedAdapter | PooledAdapter | None:
         """The adapter with which all parts of a text are spoken."""
         adapters = self._engine.adapters
         if lora is None:

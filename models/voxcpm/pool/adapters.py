@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from engine.errors import DeviceLostError, EngineError
-from models.lora.pool import AdapterInfo
+from models.lora.pool import AdapterInfo, usable_form
+from models.voxcpm.pool.adapter import PooledAdapter
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.wire import Record
 
@@ -23,21 +25,20 @@ class PooledAdapters:
     def __init__(self, devices: Callable[[], list[DeviceProcess]]) -> None:
         self._devices = devices
         self._changing = threading.Lock()
-        self._listed: dict[str, AdapterInfo] = {}
-        self._directories: dict[str, str] = {}
+        self._keys = count()
+        self._adapters: dict[str, tuple[AdapterInfo, PooledAdapter]] = {}
 
     def load(self, name: str, directory: Path) -> AdapterInfo:
         """Raises as `VoxCPMEngine.load_adapter` does."""
         with self._changing:
-            found = str(directory.absolute())
-            self._change("load", name=name, directory=found)
-            self._directories[name] = found
-            return self._listed[name]
+            adapter = PooledAdapter(next(self._keys), directory, self._devices())
+            self._change("load", {name: adapter}, name=name, directory=adapter.directory, key=adapter.key)
+            return self._adapters[name][0]
 
     def remove(self, name: str) -> bool:
         """False when there is none of that name."""
         with self._changing:
-            if found := name in self._listed:
+            if found := name in self._adapters:
                 self._change("remove", name=name)
             return found
 
@@ -51,19 +52,15 @@ class PooledAdapters:
             self._change("clear")
 
     def listed(self) -> list[AdapterInfo]:
-        return list(self._listed.values())
+        return [info for info, _ in self._adapters.values()]
 
     def usable(self, name: str) -> bool:
         """Whether there is one of that name, and it is enabled."""
-        return name in self._listed and self._listed[name].enabled
+        return name in self._adapters and self._adapters[name][0].enabled
 
-    def get(self, name: str) -> str:
-        """What a request asks for it with: its name, which the device looks up."""
-        return name
-
-    def digest(self, name: str | None) -> str | None:
-        """The digest of the adapter that a request for `name` speaks with now; None where there is none."""
-        return self._listed[name].digest if name is not None and self.usable(name) else None
+    def get(self, name: str | PooledAdapter) -> PooledAdapter:
+        """See `AdapterPool`."""
+        return usable_form(self._adapters, name) if isinstance(name, str) else name
 
     def join(self, device: DeviceProcess, serve: Callable[[], object]) -> None:
         """Give one that has loaded the adapters of the others, then let it `serve`, before the next change.
@@ -71,14 +68,15 @@ class PooledAdapters:
         Raises what loading one raises, EngineError where its files hold another one by now.
         """
         with self._changing:
-            for name, info in self._listed.items():
-                _changed(device, "load", name=name, directory=self._directories[name])
+            for name, (info, adapter) in self._adapters.items():
+                _changed(device, "load", name=name, directory=adapter.directory, key=adapter.key)
                 listed = _changed(device, "enable", enabled=info.enabled, name=name)
                 if AdapterInfo(**listed[-1]) != info:
-                    raise EngineError(f"{self._directories[name]} holds another adapter than {name!r} by now")
+                    raise EngineError(f"{adapter.directory} holds another adapter than {name!r} by now")
+                adapter.join(device)
             serve()
 
-    def _change(self, change: str, **fields: Any) -> None:
+    def _change(self, change: str, new: dict[str, PooledAdapter] | None = None, **fields: Any) -> None:
         """On all devices. What is raised on one undoes it on the others; one that is lost is none."""
         devices = self._devices()
         calls = [device.call("change", change=change, **fields) for device in devices]
@@ -88,7 +86,8 @@ class PooledAdapters:
             done = True
         finally:
             wait([device.call("settle", undo=not done) for device in devices])
-        self._listed = {info["name"]: AdapterInfo(**info) for info in listed}
+        known = {name: adapter for name, (_, adapter) in self._adapters.items()} | (new or {})
+        self._adapters = {info["name"]: (AdapterInfo(**info), known[info["name"]]) for info in listed}
 
 
 def _changed(device: DeviceProcess, change: str, **fields: Any) -> list[dict[str, Any]]:

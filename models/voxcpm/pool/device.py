@@ -108,6 +108,10 @@ class DeviceProcess:
         if self._requests.get(request.request_id) is request:
             self._outgoing.put((Kind.CANCEL, *pack([{"request_id": request.request_id}])))
 
+    def forget_adapter(self, key: int) -> None:
+        """Nobody will ask for it any more. Takes no lock: garbage collection calls it."""
+        self._outgoing.put((Kind.FORGET, *pack([{"key": key}])))
+
     def error(self) -> EngineError:
         """Why it does not serve."""
         if self._closing:

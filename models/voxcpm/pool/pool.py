@@ -14,6 +14,7 @@ from engine.loop import CLOSED
 from engine.output_stream import OutputStream, wake_or_cancel
 from models.lora.pool import AdapterInfo
 from models.speech import AudioRole, ModelInfo, SpeechRequest
+from models.voxcpm.pool.adapter import PooledAdapter
 from models.voxcpm.pool.adapters import PooledAdapters
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.member import DeviceState, Member
@@ -44,7 +45,8 @@ class DevicePool:
 
     def submit(self, request: SpeechRequest) -> OutputStream:
         """See `engine.loop.EngineLoop.submit`; returns once a device has taken the request."""
-        pooled = PooledRequest(request, self.adapters.digest(request.adapter))
+        adapter = None if request.adapter is None else self.adapters.get(request.adapter)
+        pooled = PooledRequest(request, adapter)
         self._give(pooled)
         try:
             pooled.accepted.result()
@@ -84,7 +86,7 @@ class DevicePool:
         """Raises EngineError where no device serves."""
         with self._choosing:
             while True:
-                device = self._idlest()
+                device = self._idlest(request.adapter)
                 try:
                     return request.give_to(device)
                 except DeviceLostError:
@@ -95,7 +97,7 @@ class DevicePool:
         for request in requests:
             if request.stream.cancelled:
                 wake_or_cancel(request.stream.end())
-            elif self.adapters.digest(request.adapter) != request.adapter_digest or not request.may_move():
+            elif not request.may_move():
                 request.fail(lost)
             else:
                 try:
@@ -103,8 +105,12 @@ class DevicePool:
                 except Exception as error:
                     request.fail(error)
 
-    def _idlest(self) -> DeviceProcess:
-        return min(self._serving(), key=lambda process: process.load)
+    def _idlest(self, adapter: PooledAdapter | None = None) -> DeviceProcess:
+        """Of those that have the adapter."""
+        serving = self._serving()
+        if adapter is not None and not (serving := [found for found in serving if found in adapter.devices]):
+            raise DeviceLostError("no device has the adapter any more that the text began with")
+        return min(serving, key=lambda process: process.load)
 
     def _serving(self) -> list[DeviceProcess]:
         if self._closed:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import Future
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from engine.errors import EngineError
 from engine.output_stream import Command, OutputStream, Reader, wake_or_cancel
 from models.speech import SpeechOutput, SpeechRequest
+from models.voxcpm.pool.adapter import PooledAdapter
 
 MOST_LOST = 2
 """Devices under one request: a third is not given to it, since it may be what ends them."""
@@ -32,13 +35,13 @@ class PooledRequest:
     Attributes:
         stream: who asked reads it.
         accepted: once a device has taken the request, or raises why none does.
-        adapter_digest: of the adapter that it names, as it was then.
+        adapter: with which all of it is spoken.
     """
 
-    def __init__(self, request: SpeechRequest, adapter_digest: str | None = None) -> None:
-        self.stream = OutputStream(request.request_id, self._obey)
+    def __init__(self, request: SpeechRequest, adapter: PooledAdapter | None = None) -> None:
+        self.stream = OutputStream(request.request_id, partial(_obey, weakref.ref(self)))
         self.accepted: Future[None] = Future()
-        self.adapter_digest = adapter_digest
+        self.adapter = adapter
         self._request = request
         self._device: Speaker | None = None
         self._latents: list[np.ndarray] = []
@@ -48,10 +51,6 @@ class PooledRequest:
     @property
     def request_id(self) -> str:
         return self._request.request_id
-
-    @property
-    def adapter(self) -> str | None:
-        return self._request.adapter
 
     def give_to(self, device: Speaker) -> None:
         """Have a device speak what is missing. Raises DeviceLostError where it is lost by now."""
@@ -67,7 +66,8 @@ class PooledRequest:
             earlier = [] if asked.resume_latents is None else list(asked.resume_latents)
             latents = np.stack([*earlier, *self._latents])
             asked = replace(asked, resume_latents=latents, resume_silence=self._silence)
-        return {field.name: getattr(asked, field.name) for field in fields(asked)}
+        told = {field.name: getattr(asked, field.name) for field in fields(asked)}
+        return told | {"adapter": self.adapter.key if self.adapter else None}
 
     def may_move(self) -> bool:
         """Whether another device may have it, now that its own is lost."""
@@ -93,9 +93,15 @@ class PooledRequest:
             self._silence = (silent + 1, lately + 1, 0) if output.silent else (silent, 0, since + 1)
         return self.stream.put(output)
 
-    def _obey(self, stream: OutputStream, command: Command) -> None:
+    def cancel(self) -> None:
         """Takes no lock: garbage collection may call it in the middle of anything."""
-        if command is not Command.CANCEL:
-            raise EngineError(f"a pool has no {command.value}")
         if self._device is not None:
             self._device.cancel(self)
+
+
+def _obey(request: weakref.ref[PooledRequest], stream: OutputStream, command: Command) -> None:
+    """What was spoken, and its adapter, go with the request, however long its stream is held."""
+    if command is not Command.CANCEL:
+        raise EngineError(f"a pool has no {command.value}")
+    if (found := request()) is not None:
+        found.cancel()

@@ -20,6 +20,7 @@ from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
 from engine.parallel.channel import ChannelClosedError
 from engine.parallel.follower import Follower
+from models.lora.rows import LoadedAdapter
 from models.speech import AudioRole, SpeechOutput, SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
@@ -42,6 +43,8 @@ class Serving:
         self._loop: EngineLoop
         self._device = "cpu"
         self._adapters_before: dict[str, Any] = {}
+        self._adapters: dict[int, LoadedAdapter] = {}
+        """By what the pool calls them, until it says that nobody holds them."""
         self._streams: dict[str, OutputStream] = {}
         self._outbox = _Outbox(follower)
         self._calls: dict[str, Callable[..., Record]] = {
@@ -63,6 +66,8 @@ class Serving:
             for record in unpack(message):
                 if message.number == Kind.CALL:
                     self._take_call(**record)
+                elif message.number == Kind.FORGET:
+                    self._adapters.pop(record["key"], None)
                 elif (stream := self._streams.get(record["request_id"])) is not None:
                     stream.cancel()
 
@@ -103,6 +108,8 @@ class Serving:
 
     def _submit(self, **fields: Any) -> Record:
         request = SpeechRequest(**fields)
+        if request.adapter is not None:
+            request.adapter = self._adapters[request.adapter]
         try:
             stream = self._loop.submit(request)
         finally:
@@ -146,6 +153,7 @@ class Serving:
         self._adapters_before = adapters.held()
         if change == "load":
             self._engine.load_adapter(fields["name"], Path(fields["directory"]))
+            self._adapters[fields["key"]] = adapters.get(fields["name"])
         elif change == "remove":
             adapters.remove(**fields)
         elif change == "enable":

@@ -42,6 +42,7 @@ class Kind(IntEnum):
     RESULT = Number.FIRST_STEP + 2
     OUTPUTS = Number.FIRST_STEP + 3
     PROGRESS = Number.FIRST_STEP + 4
+    FORGET = Number.FIRST_STEP + 5
 
 
 def pack(records: Iterable[Record]) -> tuple[bytes, bytes]:

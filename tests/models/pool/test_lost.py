@@ -73,14 +73,18 @@ def restarted(member: Member) -> None:
     assert not member._thread.is_alive()
 
 
-def with_anna(pool: DevicePool, *players: Player, info: AdapterInfo = ANNA) -> None:
-    loading = in_thread(lambda: pool.load_adapter("anna", Path("/adapters/anna")))
+def with_anna(pool: DevicePool, *players: Player, info: AdapterInfo = ANNA) -> int:
+    """The key that she has."""
+    loading, keys = in_thread(lambda: pool.load_adapter("anna", Path("/adapters/anna"))), set()
     for what in ("change", "settle"):
         for player in players:
             asked = player.asked()
             assert asked["what"] == what
+            keys.add(asked.get("key"))
             player.answer(asked, listed=[asdict(info)])
     loading.result(60)
+    (key,) = keys - {None}
+    return key
 
 
 def test_a_clip_goes_on_where_its_device_was_lost(pool: DevicePool, players: Players) -> None:
@@ -165,13 +169,36 @@ def test_what_is_cancelled_is_not_spoken_elsewhere(pool: DevicePool, players: Pl
     assert list(stream) == [] and pool._devices[1].process.load == (0, 0)
 
 
-def test_a_clip_whose_adapter_is_another_by_now_ends(pool: DevicePool, players: Players) -> None:
+def test_an_adapter_that_was_replaced_stays_until_nobody_speaks_with_it(
+    pool: DevicePool, players: Players
+) -> None:
+    first, second = players.next(), players.next()
+    key = with_anna(pool, first, second)
+    stream = submitted(pool, first, SpeechRequest("r", "hello", 7, adapter="anna"))
+    other = with_anna(pool, first, second, info=replace(ANNA, digest="other"))
+    first.die()
+    asked = second.asked()
+    assert key != other and (asked["what"], asked["adapter"]) == ("submit", key)
+    second.answer(asked)
+    second.put(output("r", 0, finish_reason="stop"), ended("r"))
+    assert [found.index for found in stream] == [0]
+    assert second.asked() == {"key": key}
+
+
+def test_a_clip_ends_where_no_device_has_its_adapter_any_more(pool: DevicePool, players: Players) -> None:
     first, second = players.next(), players.next()
     with_anna(pool, first, second)
     stream = submitted(pool, first, SpeechRequest("r", "hello", 7, adapter="anna"))
-    with_anna(pool, first, second, info=AdapterInfo(**asdict(ANNA) | {"digest": "other"}))
+    unloading = in_thread(lambda: pool.adapters.remove("anna"))
+    for _ in ("change", "settle"):
+        for player in (first, second):
+            player.answer(player.asked(), listed=[])
+    assert unloading.result(60)
+    second.die()
+    loaded(players)
+    restarted(pool._devices[1])
     first.die()
-    with pytest.raises(DeviceLostError, match="cuda:0 is lost"):
+    with pytest.raises(DeviceLostError, match="no device has the adapter any more"):
         next(stream)
 
 
@@ -179,7 +206,7 @@ def test_a_lost_device_is_started_again_with_the_adapters_of_the_others(
     pool: DevicePool, players: Players
 ) -> None:
     first, second = players.next(), players.next()
-    with_anna(pool, first, second)
+    key = with_anna(pool, first, second)
     first.die()
     again = loaded(players)
     assert [device.state for device in pool.devices] == ["starting", "serving"]
@@ -188,6 +215,7 @@ def test_a_lost_device_is_started_again_with_the_adapters_of_the_others(
         asked = again.asked()
         assert (asked["change"], asked["name"]) == (change, "anna")
         assert asked.get("directory", "/adapters/anna") == "/adapters/anna" and asked.get("enabled", True)
+        assert asked.get("key", key) == key
         again.answer(asked, listed=[asdict(ANNA)])
         again.answer(again.asked())
     restarted(pool._devices[0])

@@ -244,7 +244,7 @@ def listed(device: DeviceProcess) -> list[AdapterInfo]:
 def test_what_fails_on_one_device_is_undone_on_the_others(pool: VoxCPM, adapters: list[Path]) -> None:
     first, second = devices(pool)
     anna = pool.load_lora(adapters[0], "anna")
-    more = {"change": "load", "name": "more", "directory": str(adapters[1])}
+    more = {"change": "load", "name": "more", "directory": str(adapters[1]), "key": -1}
     second.call("change", **more).result()  # so it has room for no other one
     second.call("settle", undo=False).result()
     with pytest.raises(AdapterError, match="the limit is 2"):
@@ -257,6 +257,24 @@ def test_what_fails_on_one_device_is_undone_on_the_others(pool: VoxCPM, adapters
     plain = pool.synthesize(TEXT, seed=1, lora="anna")
     pool.load_lora(adapters[2], "anna")
     assert not np.array_equal(pool.synthesize(TEXT, seed=1, lora="anna"), plain)
+
+
+def test_all_parts_of_a_text_keep_the_adapter_it_began_with(pool: VoxCPM, adapters: list[Path]) -> None:
+    text, clip = "Hello world. Good day. Bye now.", {"seed": 1, "max_seconds": 0.5}
+    pool.load_lora(adapters[0])
+    expected = pool.synthesize(text, **clip)
+    changes = (
+        pool.unload_lora,
+        lambda: pool.set_lora_enabled(False),
+        pool.reset_lora,
+        lambda: pool.load_lora(adapters[1]),
+    )
+    for change in changes:
+        pool.load_lora(adapters[0])
+        outputs = pool.generate(text, **clip).outputs()
+        first = next(outputs).audio
+        change()
+        assert np.array_equal(np.concatenate([first, *(output.audio for output in outputs)]), expected)
 
 
 def test_a_recording_too_large_to_be_sent_is_refused(pool: VoxCPM, monkeypatch: pytest.MonkeyPatch) -> None:
