@@ -100,7 +100,6 @@ async def test_what_is_asked_for_by_itself_goes_first(tmp_path: Path) -> None:
 async def test_takes_are_bounded_by_number_and_bytes(tmp_path: Path) -> None:
     limits = {
         "max_block_takes": 2,
-        "max_waiting_takes_per_owner": 3,
         "session_max_owner_gb": 1e-4,
         "working": False,
     }
@@ -112,3 +111,13 @@ async def test_takes_are_bounded_by_number_and_bytes(tmp_path: Path) -> None:
         assert check_error(answer, 409)["code"] == "too_many_takes"
         answer = await http.post(f"{reader.path}/make")
         assert check_error(answer, 507)["code"] == "storage_full"
+
+
+async def test_so_many_takes_of_a_client_wait(tmp_path: Path) -> None:
+    limits = {"max_waiting_takes_per_owner": 1, "working": False}
+    async with running(tmp_path, reading_worker(), **limits) as service, service.at() as http:
+        reader = await written(service, http)
+        answer = await http.post(f"{reader.path}/make")
+        assert check_error(answer, 429)["code"] == "too_many_waiting_takes"
+        assert answer.headers["Retry-After"] == "60"
+        await reader.call("POST", f"{reader.block(0)}/takes", 202)
