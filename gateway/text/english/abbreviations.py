@@ -188,7 +188,7 @@ _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
-    rule(r"(?<=\(\d{4} )est\.(?=\))|(?:(?<=\d )|(?<=\d[kKmMbB] ))est\.(?=[,;)])", "estimate"),
+    rule(r"est\.(?:(?<=\(\d{4} est\.)(?=\))|(?:(?<=\d est\.)|(?<=\d[kKmMbB] est\.))(?=[,;)]))", "estimate"),
     rule(r"(?<=% )([yqm])/\1\b", lambda match: f"{_SPANS[match[1]]} over {_SPANS[match[1]]}"),
     rule(
         r"(?<=\d )(?P<say>(?P<way>[NSEW])\.?)(?=\s(?:[A-Z][a-z]{1,20}|\d{1,3}(?:st|nd|rd|th))"

@@ -182,7 +182,7 @@ RULES = (
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),
     rule(
-        rf"{_BEGINS}{NEGATIVE}(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{UNIT}){UNIT_END}",
+        rf"(?=[-−\d]){_BEGINS}{NEGATIVE}(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{UNIT}){UNIT_END}",
         _measure,
     ),
     rule(

@@ -251,7 +251,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>\s:\s|:)(?=\d)", " to "),
     rule(r"(?<=[A-Za-z])-(?=\d)", " "),
     rule(rf"(?<![\w)\]])(?P<say>[-−](?:{NUMBER}))(?!\w*-\d)", _number),
-    rule(rf"(?:(?<![\d.])|{_NUMBERED})(?<!\d,)(?P<say>(?:{NUMBER}))(?!\d)", _number),
+    rule(rf"(?=\d)(?:(?<![\d.])|{_NUMBERED})(?<!\d,)(?P<say>(?:{NUMBER}))(?!\d)", _number),
     rule(r"(?<=\d,)(?P<say>[1-9]\d{0,8}(?:\.\d+)?|0)(?!\d)", _number),
     rule(r"(?<!\d)(?P<say>\.\d+)(?!\d)", lambda match: f"point {digits(match['say'])}"),
     rule(r"\d+", _other_digits),
