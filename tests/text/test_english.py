@@ -107,9 +107,20 @@ DATES = {
     "5/16-3/8 inch": "five sixteenth to three eighths inch",
     "On the 5th of Nov., at 6.": "On the fifth of November, at six.",
     "closed Sun. & Mon./Wed. mornings": "closed Sunday and Monday/Wednesday mornings",
+    "Der Zug um 8.05 Uhr, 17.32 Uhr, 9.00-12.30 Uhr": "Der Zug um eight oh five Uhr, seventeen thirty-two"
+    " Uhr, nine o'clock to twelve thirty Uhr",
+    "dep. 07.05, doors open 19.30, rose 5.30 to 17.30": "departs seven oh five, doors open nineteen"
+    " thirty, rose five point three zero to seventeen point three zero",
+    "Open from 9.30 to 17.15 daily.": "Open from nine thirty to seventeen fifteen daily.",
     "I saw the Sun. It rose.": "I saw the Sun. It rose.",
 }
 NUMBERS_THAT_NAME = {
+    "Hauptstr. 5, 10115 Berlin, or Hofstr. 5a, 72070 Tübingen": "Hauptstr. five, one zero one one five"
+    " Berlin, or Hofstr. five a, seven two zero seven zero Tübingen",
+    "D-80331 München, CH-8001 Zürich": "D eight zero three three one München, C H eight zero zero one Zürich",
+    "20095 Hamburg": "two zero zero nine five Hamburg",
+    "10000 Steps": "ten thousand Steps",
+    "In May, 12345 Germans came": "In May, twelve thousand three hundred forty-five Germans came",
     "Let $x^2$ be $f(x)$, not $5 or $6": "Let x squared be f(x), not five dollars or six dollars",
     "9/10 dentists, 7/10 miles": "nine out of ten dentists, seven tenths miles",
     "from 03/2024 to 9/2025": "from March twenty twenty-four to September twenty twenty-five",

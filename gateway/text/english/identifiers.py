@@ -82,6 +82,12 @@ def _digits(match: re.Match[str]) -> str:
     return digits(match["say"])
 
 
+def _abroad(match: re.Match[str]) -> str:
+    """A postcode with its country, "D-80331"."""
+    country, code = match["say"].split("-")
+    return f"{' '.join(country)} {digits(code)}"
+
+
 def _code(match: re.Match[str]) -> str:
     return short_code(match["say"])
 
@@ -107,6 +113,11 @@ def _product(match: re.Match[str]) -> str:
 _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|"
     "OH|OK|OR|PA|PR|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
+)
+_GERMAN_CITIES = (
+    "Berlin|Hamburg|München|Munich|Köln|Cologne|Frankfurt|Stuttgart|Düsseldorf|Leipzig|Dortmund|Essen|Bremen|Dresden|"
+    "Hannover|Hanover|Nürnberg|Nuremberg|Duisburg|Bochum|Wuppertal|Bielefeld|Bonn|Münster|Mannheim|Karlsruhe|Augsburg|"
+    "Wiesbaden|Potsdam|Heidelberg|Freiburg|Mainz|Kiel|Lübeck|Erfurt|Rostock|Kassel|Magdeburg|Ulm|Würzburg|Regensburg"
 )
 _HOURS = {"+": " plus ", "-": " minus ", "−": " minus "}
 """Ahead of Greenwich, or behind it."""
@@ -144,6 +155,13 @@ RULES = (
     rule(r"(?<![\w.,$€£/-])(?P<say>\d+(?:-\d+){2,})(?![\w-]|[.,]\d)", _chain),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d{2,6}-\d{5,12}(?<!00))(?![\w-]|[.,]\d)", _chain),
     rule(rf",\s(?:{_STATES})\s(?P<say>\d{{5}}(?:-\d{{4}})?)(?![\w-])", _grouped),
+    rule(rf"(?<![\w.,$€£/-])(?P<say>\d{{5}}(?<!000))(?=\s(?:{_GERMAN_CITIES})\b)", _digits),
+    rule(r"(?<![\w.-])(?P<say>(?:(?:DE?|F|I)-\d{5}|(?:AT?|CH|L)-\d{4}))(?=\s[A-ZÄÖÜ][a-zäöüé])", _abroad),
+    rule(
+        r"\b[A-ZÄÖÜ][\w.-]{2,30}\s\d{1,3}\s?[a-z]?,\s(?P<say>\d{5}(?<!000))(?=\s[A-ZÄÖÜ][a-zäöüß]{2,30}\b)",
+        _digits,
+    ),
+    rule(r"\A\s?(?P<say>\d{5}(?<!00))(?=\s[A-ZÄÖÜ][a-zäöüß-]{2,30}(?<!s)(?:[,.]|\s?\Z))", _digits),
     rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
     rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
     rule(r"\b[Ee]xt\.?\s?(?P<say>\d{3,5})\b", _digits),

@@ -65,34 +65,19 @@ def _hour(match: re.Match[str]) -> str:
     return f"{cardinal(int(match['hour']))} {match['half'].lower()} m"
 
 
-_ZONES = {
-    name: " ".join(name)
-    for name in (
-        *(
-            "EST",
-            "EDT",
-            "CST",
-            "CDT",
-            "MST",
-            "MDT",
-            "PST",
-            "PDT",
-            "UTC",
-            "GMT",
-            "BST",
-            "CET",
-            "CEST",
-            "IST",
-            "JST",
-        ),
-        *("AEST", "AEDT", "HKT", "SGT"),
-    )
-}
+_ZONE_NAMES = "EST EDT CST CDT MST MDT PST PDT UTC GMT BST CET CEST IST JST AEST AEDT HKT SGT"
+_ZONES = {name: " ".join(name) for name in _ZONE_NAMES.split()}
 _SHORT_ZONES = {name: " ".join(name) for name in ("ET", "CT", "MT", "PT")}
 """Which mean other things as well, and follow a time alone."""
 _ZONE = "|".join((*_ZONES, *_SHORT_ZONES))
 _HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
 _PERIODS = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
+_DOTTED = r"(?P<say>(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d)(?P<second>)(?P<half>))"
+""" "17.32", where something tells that it is no decimal."""
+_GOES = (
+    r"\b(?:dep\.|arr\.|(?:[Dd]epart|[Aa]rriv|[Ll]eav)(?:e|es|ed|s|ing)?|[Kk]ick-?off|[Dd]oors(?: open)?"
+    r"|[Oo]pen)(?::| daily)?(?: at| from)?\s"
+)
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
     rule(
@@ -125,6 +110,9 @@ RULES: tuple[Rule, ...] = (
         _time,
     ),
     rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
+    rule(rf"(?<![\w.,:$€£]){_DOTTED}(?=\s?(?:(?:[-–]|bis\s|und\s)\s?\d{{1,2}}[.:]\d\d\s?)?Uhr\b)", _time),
+    rule(rf"{_GOES}{_DOTTED}(?![\w%]|[.,]\d)", _time),
+    rule(rf"{_GOES}\d{{1,2}}\.\d\d\s?(?:to\s|until\s|till\s|[-–])\s?{_DOTTED}(?![\w%]|[.,]\d)", _time),
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
     rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
