@@ -129,18 +129,18 @@ def _add_routes(app: FastAPI) -> None:
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     """Limits of paths whose bodies may be larger than others'. One that ends with a slash: all below it."""
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
+    answer = BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS, values=answers.most_values(settings))
+    book = BodyLimit(books.most_bytes(settings), books.UPLOAD_SECONDS, values=books.most_values(settings))
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes
     return {
         **dict.fromkeys((*AUDIO_PATHS, f"{TRAINING_PATH}/"), audio),
-        **dict.fromkeys(answers.PATHS, BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS)),
+        **dict.fromkeys(answers.PATHS, answer),
         ADAPTER_PATH: BodyLimit(adapter_bytes, UPLOAD_SECONDS, in_memory=False),
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),
-        **dict.fromkeys(
-            (books.PATH, f"{books.PATH}/"), BodyLimit(books.most_bytes(settings), books.UPLOAD_SECONDS)
-        ),
+        **dict.fromkeys((books.PATH, f"{books.PATH}/"), book),
         lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
     }
 

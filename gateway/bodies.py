@@ -11,8 +11,13 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from gateway.errors import ApiError, few_fields, not_json
 
+_SIGNS = (b",", b"[", b"{")
 MOST_MESSAGE_VALUES = 2000
 """Of a message over a socket; the largest of ours is a request with a lexicon."""
+
+
+MOST_BODY_VALUES = 50_000
+"""Of a body, where nothing else is said."""
 
 
 class Body(BaseModel):
@@ -36,6 +41,30 @@ def parse_message(message: str | bytes, what: str = "message") -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise not_json(error, what) from error
+
+
+class ValueCount:
+    """Of a body that comes in chunks."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._chunks: list[bytes] = []
+        self._signs = 0
+
+    def add(self, chunk: bytes) -> None:
+        """More of it."""
+        self._chunks.append(chunk)
+        self._signs += sum(map(chunk.count, _SIGNS))
+
+    def check(self) -> None:
+        """All of it is there. Raises ApiError for too many, before anybody parses it."""
+        chunks, self._chunks = self._chunks, []
+        if self._signs <= self._most:
+            return
+        body = b"".join(chunks)
+        text = body.decode(json.detect_encoding(body), "replace")
+        if has_too_many_values(text, self._most):
+            raise ApiError(400, "invalid_json", f"the body has more than {self._most} values")
 
 
 def has_too_many_values(text: str, most: int) -> bool:

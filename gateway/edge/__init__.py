@@ -10,5 +10,6 @@ middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics o
 methods.py      HEAD wherever GET is, and the methods that a path has
 paths.py        what holds of a path, or of all below it
 outbox.py       messages on their way to one client
+turns.py        how much of what clients send is read before everybody else has a turn
 unread.py       large answers on their way: a piece at a time, and so much of them
 """

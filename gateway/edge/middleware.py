@@ -19,9 +19,11 @@ from starlette.datastructures import URL, Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.bodies import MOST_BODY_VALUES, ValueCount
 from gateway.edge.hosts import AllowedHosts
 from gateway.edge.memory import LargeBytes
 from gateway.edge.paths import at_path
+from gateway.edge.turns import Turns
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -85,6 +87,8 @@ class BodyLimit:
     """From the head to the end of the body."""
     in_memory: bool = True
     """Whether it is kept there, not on disk."""
+    values: int = MOST_BODY_VALUES
+    """How many it may hold as JSON."""
 
 
 class EdgeMiddleware:
@@ -115,6 +119,7 @@ class EdgeMiddleware:
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
         self._body_limits = body_limits
         self._large = LargeBytes()
+        self._turns = Turns()
         self._traced = traced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,7 +138,9 @@ class EdgeMiddleware:
             await self._open_socket(scope, receive, send)
             return
         limit = self._limit_of(scope["path"])
-        exchange = _Exchange(scope, receive, send, request_id, limit, self._silence_seconds, self._large)
+        exchange = _Exchange(
+            scope, receive, send, request_id, limit, self._silence_seconds, self._large, self._turns
+        )
         try:
             self._check_head(scope, exchange)
             await self._app(scope, exchange.receive, exchange.send)
@@ -193,6 +200,8 @@ class _Exchange:
         "_scope",
         "_send",
         "_silence_seconds",
+        "_turns",
+        "_values",
         "status",
     )
 
@@ -205,6 +214,7 @@ class _Exchange:
         limit: BodyLimit,
         silence_seconds: float,
         large: LargeBytes,
+        turns: Turns,
     ) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
@@ -216,6 +226,8 @@ class _Exchange:
         self._silence_seconds = silence_seconds
         self._deadline = asyncio.get_running_loop().time() + limit.seconds
         self._large = large
+        self._turns = turns
+        self._values = ValueCount(limit.values)
         self._body_bytes = self._large_bytes = 0
         self._body_complete = False
 
@@ -245,7 +257,15 @@ class _Exchange:
                 raise self._too_large()
             if self._limit.in_memory:
                 self._large_bytes = self._large.change(self._body_bytes, self._large_bytes)
+                await self._look_at(message.get("body", b""))
         return message
+
+    async def _look_at(self, chunk: bytes) -> None:
+        """Of a body that will be parsed. Raises ApiError."""
+        self._values.add(chunk)
+        if self._body_complete and self._body_bytes:
+            await self._turns.take(self._body_bytes)
+            self._values.check()
 
     def close(self) -> None:
         """The request is answered."""

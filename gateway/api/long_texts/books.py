@@ -16,6 +16,7 @@ from gateway.api.transfer.repeats import KeyDep, asked_for
 from gateway.api.transfer.word_files import beside, check_form, words_response
 from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
+from gateway.bodies import MOST_BODY_VALUES
 from gateway.books import Books
 from gateway.books.export import Export
 from gateway.books.listing import describe, describe_row
@@ -45,12 +46,18 @@ UPLOAD_SECONDS = 60.0
 _SUBTITLES = ("srt", "vtt")
 _BYTES_OF_A_BLOCK = 512
 """In JSON, beside its text."""
+_VALUES_OF_A_BLOCK = 30
 router = APIRouter(prefix=PATH)
 
 
 def most_bytes(settings: GatewaySettings) -> int:
     """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * settings.max_job_characters + _BYTES_OF_A_BLOCK * settings.max_book_blocks + (1 << 20)
+
+
+def most_values(settings: GatewaySettings) -> int:
+    """Of the largest body: a block may have words that are said otherwise."""
+    return _VALUES_OF_A_BLOCK * settings.max_book_blocks + MOST_BODY_VALUES
 
 
 async def _check_number(request: Request, gateway: GatewayDep) -> None:

@@ -11,6 +11,7 @@ from websockets.http11 import Request
 
 from gateway.edge.connections.crowd import Crowd
 from gateway.edge.memory import LargeBytes
+from gateway.edge.turns import Turns
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol
@@ -54,6 +55,7 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
     live_messages_per_second: float
     crowd: Crowd
     large: LargeBytes
+    turns: Turns
     _large_bytes = 0
     """What is counted there of this connection."""
     _fragment_bytes = 0
@@ -83,8 +85,9 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         """The next event, which is the application's from now on."""
         event = await super().receive()
         if event["type"] == "websocket.receive":
-            self._waiting.popleft()
+            length = self._waiting.popleft()
             self._count_bytes()
+            await self.turns.take(length)
         return event
 
     def _count_bytes(self) -> None:
@@ -158,5 +161,6 @@ def websocket_protocol(settings: GatewaySettings, crowd: Crowd) -> type[BoundedW
             "live_messages_per_second": settings.live_messages_per_second,
             "crowd": crowd,
             "large": LargeBytes(),
+            "turns": Turns(),
         },
     )

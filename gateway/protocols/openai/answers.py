@@ -18,6 +18,7 @@ from gateway.answers.order import AnswerOrder
 from gateway.answers.several import write_all
 from gateway.answers.writing import AnswerOutcome, Reader, Writing
 from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.bodies import MOST_BODY_VALUES
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.protocols.growing import GrowingResponse
@@ -37,6 +38,11 @@ TOO_LONG = "context_length_exceeded"
 def most_bytes(settings: GatewaySettings) -> int:
     """The largest body in bytes: JSON spells few characters in more than six."""
     return 6 * settings.max_prompt_characters + settings.max_body_bytes
+
+
+def most_values(settings: GatewaySettings) -> int:
+    """Of the largest body: a prompt may be a list of tokens."""
+    return settings.max_prompt_characters + MOST_BODY_VALUES
 
 
 class AnswerForm(Protocol):

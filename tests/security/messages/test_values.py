@@ -13,6 +13,7 @@ from gateway.errors import ApiError
 from gateway.live.messages import parse_command, parse_start
 from gateway.protocols.elevenlabs.messages import read_lines, read_message
 from gateway.requests import fields_of, parse_stream_request
+from tests.security.apps import running_app
 
 TINY = [
     "[" + "[]," * 2000 + "0]", "[" + "{}," * 2000 + "0]", "[" + "0," * 2000 + "0]", "[" * 2001,
@@ -51,3 +52,25 @@ def test_no_message_is_parsed_elsewhere() -> None:
         "protocols/elevenlabs/context.py",
         "streams/resumption/token.py",
     }, "of our own making"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-be"])
+async def test_a_body_of_very_many_values_is_not_parsed(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty, of a megabyte each, held up everybody for eleven seconds."""
+    body = '{"text": "\\"", "a": [' + "[]," * 50_000 + "0]}"
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **_: pytest.fail("it was parsed"))
+    async with running_app(tmp_path) as (_, opened), opened() as http:
+        headers = {"Content-Type": "application/json"}
+        answer = await http.post("/tts", content=body.encode(encoding), headers=headers)
+    error = loads(answer.content)["error"]
+    assert (answer.status_code, error["code"]) == (400, "invalid_json")
+    assert error["message"] == "the body has more than 50000 values"
+
+
+async def test_a_body_has_any_text(tmp_path: Path) -> None:
+    async with running_app(tmp_path) as (_, opened), opened() as http:
+        answer = await http.post("/tts", json={"text": "Hi. " + '[{,"\\' * 19_000, "speed": 9})
+    assert answer.json()["error"]["param"] == "speed"

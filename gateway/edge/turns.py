@@ -1,0 +1,53 @@
+"""How much of what clients send is read before everybody else has a turn.
+
+A message is parsed and obeyed without a pause. A hundred of each of a hundred sockets, which arrive at once,
+would be so together, and nobody would hear anything meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+MOST_BYTES = 1 << 16
+"""In one turn of the event loop, but for a single message that is larger."""
+MESSAGE_BYTES = 1 << 10
+"""What a message counts beside its length."""
+
+
+class Turns:
+    """Those who have something to be read, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._left = MOST_BYTES
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._is_set = False
+        """Whether the next turn is to come."""
+
+    async def take(self, length: int) -> None:
+        """Wait until a message of this length may be read, which is mostly at once."""
+        cost = MESSAGE_BYTES + length
+        if not self._waiting and self._has_room(cost):
+            self._spend(cost)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((cost, turn))
+        await turn
+
+    def _has_room(self, cost: int) -> bool:
+        return cost <= self._left or self._left == MOST_BYTES
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if not self._is_set:
+            self._is_set = True
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        self._is_set = False
+        self._left = MOST_BYTES
+        while self._waiting and self._has_room(self._waiting[0][0]):
+            cost, turn = self._waiting.popleft()
+            if not turn.done():  # it is, of a client that has left
+                turn.set_result(None)
+                self._spend(cost)

@@ -1,0 +1,112 @@
+"""What clients send is read some at a time, with a turn of the event loop between, for everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.edge import turns
+from gateway.edge.turns import Turns
+from tests.gateway.edge.server import Application, served
+from tests.security.apps import running_app
+
+
+class Ticker:
+    """Counts the turns of the event loop."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self._loop = asyncio.get_running_loop()
+        self._tick()
+
+    def _tick(self) -> None:
+        self.turn += 1
+        self._handle = self._loop.call_soon(self._tick)
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+
+async def read_in(lengths: list[int]) -> list[int]:
+    """In which turn each message of so many bytes is read; all arrive in the first."""
+    gate, ticker, read = Turns(), Ticker(), []
+
+    async def message(length: int) -> None:
+        await gate.take(length)
+        read.append(ticker.turn)
+
+    tasks = [asyncio.create_task(message(length)) for length in lengths]
+    await asyncio.gather(*tasks)
+    ticker.stop()
+    return [turn - read[0] for turn in read]
+
+
+async def test_so_many_bytes_a_turn_and_each_message_counts_for_some() -> None:
+    few = turns.MOST_BYTES // turns.MESSAGE_BYTES
+    assert set(await read_in([0] * few)) == {0}
+    many = await read_in([0] * 5 * few)
+    assert max(many.count(turn) for turn in many) <= few and many[-1] >= 4
+
+
+async def test_a_large_message_has_a_turn_of_its_own() -> None:
+    one, other, *small = await read_in([1 << 20, 1 << 20, 10, 10, 10])
+    assert one < other < small[0] == small[2]
+
+
+async def test_who_has_left_the_line_takes_nobody_s_turn() -> None:
+    gate = Turns()
+    tasks = [asyncio.create_task(gate.take(1 << 20)) for _ in range(100)]
+    await asyncio.sleep(0)
+    for task in tasks[1:-1]:
+        task.cancel()
+    ticker = Ticker()
+    await tasks[-1]
+    ticker.stop()
+    assert ticker.turn <= 3
+
+
+class Counting(Application):
+    """Knows in which turn it was given each message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[int] = []
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        ticker = Ticker()
+
+        async def counted() -> Any:
+            event = await receive()
+            self.turns.append(ticker.turn)
+            return event
+
+        await super().__call__(scope, counted, send)
+        ticker.stop()
+
+
+async def test_a_socket_s_messages_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred on each of sixty sockets held up everybody for three seconds."""
+    monkeypatch.setattr(turns, "MESSAGE_BYTES", turns.MOST_BYTES)
+    async with served(Counting) as (application, client, _):
+        for _ in range(10):
+            await client.send("a")
+        await client.close()
+        await application.left.wait()
+    messages = application.turns[1:-1]
+    assert len(messages) == len(set(messages)) == 10
+
+
+async def test_so_do_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    async def take(self: Turns, length: int) -> None:
+        taken.append(length)
+
+    monkeypatch.setattr(Turns, "take", take)
+    async with running_app(tmp_path) as (_, opened), opened() as http:
+        await http.post("/tts", json={"a": 1})
+        await http.get("/health")
+    assert taken == [len('{"a":1}')]
