@@ -166,43 +166,35 @@ CARTESIA = Tag(
     ),
 )
 
+
+def _speak(path: str, clip: str, socket: str) -> tuple[Operation, Operation]:
+    """Both ways in which a version of Deepgram's `speak` is asked, with what each is for."""
+    return (
+        Operation(
+            "POST",
+            path,
+            clip,
+            parameters={"model": "default", "encoding": "mp3"},
+            fields=SpeakQuery,
+            body={"text": _TEXT},
+            media=media.DEEPGRAM,
+        ),
+        Operation(
+            "WEBSOCKET",
+            path,
+            socket,
+            parameters={"model": "default", "encoding": "linear16"},
+            fields=SpeakQuery,
+            messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
+        ),
+    )
+
+
 DEEPGRAM = Tag(
     "Deepgram",
     "For clients of Deepgram's API: the base URL is this address.",
     (
-        Operation(
-            "POST",
-            "/v1/speak",
-            "Speak a text",
-            parameters={"model": "default", "encoding": "mp3"},
-            fields=SpeakQuery,
-            body={"text": _TEXT},
-            media=media.DEEPGRAM,
-        ),
-        Operation(
-            "WEBSOCKET",
-            "/v1/speak",
-            "Text in pieces over a socket",
-            parameters={"model": "default", "encoding": "linear16"},
-            fields=SpeakQuery,
-            messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
-        ),
-        Operation(
-            "POST",
-            "/v2/speak",
-            "Speak a text, for clients of Flux",
-            parameters={"model": "default", "encoding": "mp3"},
-            fields=SpeakQuery,
-            body={"text": _TEXT},
-            media=media.DEEPGRAM,
-        ),
-        Operation(
-            "WEBSOCKET",
-            "/v2/speak",
-            "Text in pieces over a socket, in turns",
-            parameters={"model": "default", "encoding": "linear16"},
-            fields=SpeakQuery,
-            messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
-        ),
+        *_speak("/v1/speak", "Speak a text", "Text in pieces over a socket"),
+        *_speak("/v2/speak", "Speak a text, for clients of Flux", "Text in pieces over a socket, in turns"),
     ),
 )
