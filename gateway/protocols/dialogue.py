@@ -152,17 +152,20 @@ class Dialogue:
 
     # ---------------------------------------------------------------------------------------- from the client
 
-    def append(self, text: str) -> None:
-        """More text. Raises ApiError when too much waits already; the dialogue goes on."""
+    def append(self, text: str) -> str:
+        """More text; what is said of it. Raises ApiError when too much waits already, and goes on."""
         stopping = self.finishing or self._session.stopping
         check_appended(text, len(self._appended), self._most_characters, stopping=stopping)
+        said = ""
         for piece in [text] if self._tags is None else self._tags.take(text):
             if isinstance(piece, str):
                 self._appended += piece
+                said += piece
             else:
                 self._add_silence(piece)
         self.has_text |= bool(text.strip())
         self._feed()
+        return said
 
     def _add_silence(self, seconds: float) -> None:
         """Silences that wait are as many as a clip may have of them; those beyond are left out."""

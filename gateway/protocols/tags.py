@@ -121,6 +121,9 @@ def _joined(said: Iterable[Piece]) -> list[Piece]:
 def _seconds(pause: re.Match[str]) -> float:
     """How long it is; as SSML's where it does not say."""
     told = _TIME.search(pause["attributes"] or "")
-    if told is None:
-        return 0.4
-    return min(float(told[1]) / (1000 if told[2] == "ms" else 1), LONGEST_PAUSE_SECONDS)
+    return pause_seconds(told[1], told[2]) if told else 0.4
+
+
+def pause_seconds(time: str, unit: str) -> float:
+    """Of a number of seconds or milliseconds ("ms"), as far as a pause may last."""
+    return min(float(time) / (1000 if unit == "ms" else 1), LONGEST_PAUSE_SECONDS)

@@ -19,6 +19,7 @@ from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
 from gateway.edge.connections.websocket import PINGED_AT
 from gateway.errors import ApiError, error_response
+from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.messages import Messages
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
 from gateway.protocols.dialogue import Dialogue, DialogueListener
@@ -43,7 +44,10 @@ class SpeakLink(DialogueListener):
         self._start = query.to_start()
         self._encoder = stream_encoder(query.streamed_format, self._start.sample_rate, noted=False)
         self._sample_bytes = 2 if query.streamed_format == "pcm" else 1
-        self._dialogue = Dialogue(socket.gateway, socket.request_id, self._start, DEEPGRAM, self)
+        self._controls = Controls()
+        self._dialogue = Dialogue(
+            socket.gateway, socket.request_id, self._start, DEEPGRAM, self, self._controls
+        )
         self._caller = caller
 
     async def run(self) -> None:

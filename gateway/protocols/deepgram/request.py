@@ -9,6 +9,8 @@ from starlette.datastructures import QueryParams
 
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
+from gateway.protocols.deepgram.controls import Controls
+from gateway.protocols.tags import clip_fields
 from gateway.requests import BitRate, Name, TtsRequest
 from gateway.service import Gateway
 
@@ -53,8 +55,8 @@ class SpeakQuery(BaseModel):
     adapter: Name | None = None
     """Not Deepgram's: what fine-tuning learnt, by id or name, to speak with."""
 
-    def to_tts_request(self, text: str) -> TtsRequest:
-        """A clip. Raises ApiError."""
+    def to_tts_request(self, text: str, controls: Controls) -> TtsRequest:
+        """A clip, whose marks `controls` takes out. Raises ApiError."""
         encoding = self.encoding or "mp3"
         containers = [container for known, container in FORMATS if known == encoding]
         container = self.container or containers[0]
@@ -62,7 +64,7 @@ class SpeakQuery(BaseModel):
             message = f"container: {encoding} comes in {' or '.join(containers)}"
             raise ApiError(400, "unsupported_audio_format", message, param="container")
         fields = {
-            "text": text,
+            **clip_fields(text, controls),
             "voice": self.model,
             "format": FORMATS[encoding, container],
             "sample_rate": self.sample_rate or _RATES.get(encoding),

@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 
 from gateway.errors import from_request
+from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.request import DEEPGRAM, as_bad_request, read_query
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.response import SpeechResponse
@@ -50,8 +51,14 @@ class SpeakBody(BaseModel):
 async def speak(body: SpeakBody, request: Request, gateway: GatewayDep) -> Response:
     """The audio, in the encoding and the container that the query names."""
     query = await read_query(request.query_params, gateway)
-    order = query.to_tts_request(body.text)
+    controls = Controls()
+    order = query.to_tts_request(body.text, controls)
     check_limits(order, gateway.settings)
-    facts = {"dg-request-id": request.state.request_id, "dg-char-count": str(len(body.text))}
+    facts = {
+        "dg-request-id": request.state.request_id,
+        "dg-char-count": str(controls.characters),
+        "dg-pronunciations-applied": "0",
+        "dg-breaks-applied": str(controls.pauses),
+    }
     ignored = ignored_fields([*query.model_extra, *body.model_extra])
     return SpeechResponse(request, gateway, order, DEEPGRAM, facts | ignored)

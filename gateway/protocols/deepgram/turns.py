@@ -26,9 +26,6 @@ from gateway.protocols.deepgram.request import FASTEST, SLOWEST, SpeakQuery
 
 router = APIRouter()
 
-_NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
-"""Marks within a text that are not read here."""
-
 
 async def turn_socket(websocket: WebSocket) -> None:
     """Serve one conversation."""
@@ -45,6 +42,9 @@ class Turn:
     start: int
     """Where its text begins in all text of the socket, in characters."""
     text: str = ""
+    """Without the marks in it."""
+    pauses: int = 0
+    """Marks in it that are silence."""
     samples: int = 0
     """Samples of its audio so far."""
     complete: bool = False
@@ -102,13 +102,14 @@ class TurnSocket(SpeakLink):
                 self._dialogue.keep_alive()
 
     def _append(self, text: str) -> None:
-        start = self._dialogue.end
-        self._dialogue.append(text)
+        start, pauses = self._dialogue.end, self._controls.pauses
+        said = self._dialogue.append(text)
         if not self._turns or self._turns[-1].complete:
             self._turns.append(Turn(start))
             if len(self._turns) == 1:
                 self._begin_turn()
-        self._turns[-1].text += text
+        self._turns[-1].text += said
+        self._turns[-1].pauses += self._controls.pauses - pauses
 
     def _flush(self) -> None:
         if not self._turns or self._turns[-1].complete:
@@ -185,12 +186,13 @@ class TurnSocket(SpeakLink):
         self._tell("SpeechMetadata", **self._account(turn))
 
     def _account(self, turn: Turn) -> dict[str, Any]:
+        controls = {"pronunciations_applied": 0, "breaks_applied": turn.pauses, "pronunciation_warnings": 0}
         return {
             "speech_id": turn.id,
             "audio_duration_ms": self._milliseconds(turn.samples),
             "input_character_count": len(turn.text),
             "billable_character_count": len(turn.text),
-            "controls_applied": _NO_CONTROLS,
+            "controls_applied": controls,
         }
 
     def _milliseconds(self, samples: int) -> int:

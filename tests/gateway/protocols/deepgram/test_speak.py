@@ -127,6 +127,26 @@ async def test_a_wrong_key_has_that_shape_too_and_no_socket_opens(fleet: Gateway
     assert b"linear16" in refusal.value.response.body
 
 
+MARKED = rf'{TEXT} \{{pause:1500ms\}}Take \{{"word": "it", "pronounce": "ɪt"\}}.'
+"""The text of a client of Flux, of which this is said:"""
+SAID = f"{TEXT} Take it."
+
+
+async def test_marks_within_a_text_are_not_read_and_pauses_are_silence(fleet: GatewayProcess) -> None:
+    query = {"encoding": "linear16", "container": "none", "sample_rate": 24000}
+    marked, plain = await ask(fleet, MARKED, **query), await ask(fleet, SAID, **query)
+    assert len(marked.content) == pytest.approx(len(plain.content) + 72_000, abs=10_000)
+    counts = ("dg-char-count", "dg-breaks-applied", "dg-pronunciations-applied")
+    assert [marked.headers[name] for name in counts] == [str(len(SAID)), "1", "0"]
+    async with speech(fleet) as socket:
+        for at in range(0, len(MARKED), 5):
+            await socket.say("Speak", text=MARKED[at : at + 5])
+        await socket.say("Flush")
+        await socket.receive_type("Flushed")
+        assert len(socket.pcm) == pytest.approx(len(marked.content), abs=10_000)
+        assert bytes(72_000) in socket.pcm
+
+
 async def test_fields_that_mean_nothing_here_are_ignored_and_named(fleet: GatewayProcess) -> None:
     async with fleet.http(headers=HEADERS) as http:
         query = {"tag": "mine", "mip_opt_out": "true"}

@@ -110,6 +110,29 @@ async def test_an_interruption_tells_what_was_heard_and_the_next_turn_is_said(fl
     assert total == pytest.approx(before + 1000 + ended["audio_duration_ms"], abs=1), "what was heard counts"
 
 
+async def test_a_turn_tells_of_its_pauses_and_what_was_heard_of_its_words(fleet: GatewayProcess) -> None:
+    async with turns(fleet) as socket:
+        for piece in ("One. \\{pau", "se:1s\\}Two.\\{pause:500ms\\}"):
+            await socket.say("Speak", text=piece)
+        await socket.say("Flush")
+        ended = await socket.receive_type("SpeechMetadata")
+        assert ended["controls_applied"]["breaks_applied"] == 2
+        assert ended["input_character_count"] == len("One. Two. ")
+        assert ended["audio_duration_ms"] == len(socket.pcm) // 48
+        assert socket.pcm.endswith(bytes(24_000))
+        heard = len(socket.pcm)
+        await socket.say("Speak", text=f"One \\{{pause:500ms\\}}{LONG_TEXT}")
+        while len(socket.pcm) < heard + 2 * 24_000 * 3:
+            await socket.receive()
+        offset = {"type": "time_ms", "value": (heard + 2 * 24_000) // 48}
+        await socket.say("Interrupt", playback_offset=offset)
+        cut = await socket.receive_type("SpeechInterrupted")
+    assert cut["text_spoken"] + cut["text_remaining"] == f"One {LONG_TEXT}"
+    assert (
+        cut["text_spoken"].startswith("One ") and cut["metadata"]["controls_applied"]["breaks_applied"] == 1
+    )
+
+
 async def test_an_interruption_without_a_place_tells_no_text(fleet: GatewayProcess) -> None:
     async with turns(fleet) as socket:
         await socket.say("Speak", text=LONG_TEXT)
