@@ -15,6 +15,11 @@ ENGLISH = {
     " seven oh five, arrives seven fifty",
     "Take 1-2 tabs q4-6h, max 8 tabs/24h, x 7 days": "Take one to two tabs every four to six hours, max eight"
     " tabs per twenty-four hours, x seven days",
+    "¹⁶ For God so loved, ¹⁷that ³I am ⁴In the ⁵It is": "For God so loved, that I am In the It is",
+    "¹⁴C, ²³⁵U, ¹³¹I therapy, ¹¹¹In scans, x ² y": "fourteen C, two hundred thirty-five U, one hundred"
+    " thirty-one I therapy, one hundred eleven In scans, x ² y",
+    "1 john 4:8, 1 cor 13:4-7, Matt. 5:3–12, score 3:1": "First John four eight, First Corinthians"
+    " thirteen, four to seven, Matthew five, three to twelve, score three to one",
     "500 mg q8h x 7 days": "five hundred milligrams every eight hours for seven days",
     "WBC 7.2 x 10^9/L, 24 mEq/L, 35 U/L": "WBC seven point two times ten to the power of nine per liter,"
     " twenty-four milliequivalents per liter, thirty-five units per liter",
@@ -102,6 +107,7 @@ def test_kinds_of_english_text(written: str) -> None:
 
 
 CHINESE = {
+    "¹⁶神爱世人，¹⁷因为10¹²个": "神爱世人，因为十的十二次方个",
     "去了2次，这2次考试，第2次，2次函数。": "去了两次，这两次考试，第二次，二次函数。",
     "空2行，分成2组，第2组，2毛钱，2室1厅，3室2厅。": "空两行，分成两组，第二组，两毛钱，"
     "两室一厅，三室两厅。",

@@ -259,11 +259,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"∞", "无穷大"),
     rule(r"π", "派"),
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
+    rule(rf"(?<![^\s，。：；、！？“「])[{RAISED}]{{1,3}}\s?(?=[{_HAN}“「])", ""),
     rule(
         rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}})\s?(?P<unit>{UNIT}))(?![A-Za-z0-9²³])",
         lambda match: _power(match) + UNITS[match["unit"]],
     ),
-    rule(rf"(?<=[\w)])(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d+))", _power),
+    rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d+))", _power),
     rule(rf"(?<![\d\w%％℃])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
     rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√($€£¥￥])", _operator),
     rule(r"(?<![A-Za-z\d)<>=-])(?P<say>[<>])\s?(?=\d)", _operator),

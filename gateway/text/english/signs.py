@@ -233,7 +233,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\+/[-−]\s?(?=[$€£]?\d)", "plus or minus "),
     rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/]))", "minus "),
     rule(NOTE, ""),
-    rule(rf"(?<=[\w)])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
+    rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _scaled),

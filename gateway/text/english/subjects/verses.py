@@ -1,10 +1,11 @@
-"""Chapter and verse of the Bible, "John 3:16", which is no time and no score."""
+"""Chapter and verse of the Bible, "John 3:16", which is no time and no score. Raised numbers are not said."""
 
 from __future__ import annotations
 
 import re
 
 from gateway.text.english.numbers import cardinal
+from gateway.text.marks import RAISED
 from gateway.text.rules import Rule, rule
 
 _BOOKS = frozenset({
@@ -27,12 +28,16 @@ _SHORT = {
 }  # fmt: skip
 _NAMES = {"Dan": "Daniel", "Tim": "Timothy", "Sam": "Samuel", "Phil": "Philippians", "Col": "Colossians"}
 """Which are books with a full stop or a number alone."""
+_SHORTEST = 2
+"""Letters of a name that is no book in small letters."""
 _NUMBERED = {"1": "First", "2": "Second", "3": "Third"}
 
 
 def _full(book: str, numbered: bool) -> str | None:
     """The name of a book, which may be written short; None for what is none."""
     name = book.rstrip(".")
+    if name.islower():
+        name = name.capitalize() if len(name) > _SHORTEST else ""
     if name in _NAMES and (numbered or book.endswith(".")):
         return _NAMES[name]
     return name if name in _BOOKS else _SHORT.get(name)
@@ -48,14 +53,25 @@ def _book(match: re.Match[str]) -> str | None:
 def _verse(match: re.Match[str]) -> str | None:
     if _full(match["book"], match["number"] is not None) is None:
         return None
-    return f"{cardinal(int(match['chapter']))} {cardinal(int(match['verse']))}"
+    chapter, verse = (cardinal(int(match[part])) for part in ("chapter", "verse"))
+    return f"{chapter}, {verse} to {cardinal(int(match['last']))}" if match["last"] else f"{chapter} {verse}"
 
 
-_NAME = r"(?<![\w.,:])(?:(?P<number>[123])\s)?(?P<book>[A-Z][a-z]{1,13}(?:['’]an\b)?\.?)"
+_NAME = r"(?<![\w.,:])(?:(?P<number>[123])\s)?(?P<book>[A-Za-z][a-z]{1,13}(?:['’]an\b)?\.?)"
+_NO_ELEMENT = "It|So|If|We|My|To|Do|On|Or|By|Of|An|Is|Go|Oh|[AO]"
+_AFTER_WORD = (
+    "the|that|those|this|who|is|was|said|has|had|will|not|a|they|it|him|his|you|for|so|to|one|am|have|say"
+)
+"""Which stands behind the word "In", and not behind the element."""
+_VERSE_BEGINS = (
+    rf"(?:\s[\"“‘(]?[A-Za-z]"
+    rf"|[\"“‘(]?(?:[A-Z]?[a-z]{{2}}|(?:{_NO_ELEMENT})\b|(?:He|In|As|At|No|Be|I)\s(?:{_AFTER_WORD})\b))"
+)
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?<![^\s(“‘\"—])(?<!\b\w\s)(?<!\b[ckm]m\s)[{RAISED}]{{1,3}}(?={_VERSE_BEGINS})\s?", ""),
     rule(rf"(?P<say>{_NAME})(?=\s[1-9]\d{{0,2}}:[1-9]\d{{0,2}}(?!\d|\s?[ap]\.?m))", _book),
     rule(
-        rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}}))"
+        rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}})(?:[-–](?P<last>\d{{1,3}}))?)"
         r"(?![\w:]|\.\d|\s?[ap]\.?m|\s?[-–]\s?\d)",
         _verse,
     ),
