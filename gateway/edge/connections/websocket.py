@@ -85,9 +85,11 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         """The next event, which is the application's from now on."""
         event = await super().receive()
         if event["type"] == "websocket.receive":
-            length = self._waiting.popleft()
-            self._count_bytes()
-            await self.turns.take(length)
+            try:
+                await self.turns.take(self._waiting[0])
+            finally:
+                self._waiting.popleft()
+                self._count_bytes()
         return event
 
     def _count_bytes(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -9,6 +11,7 @@ from websockets.frames import Frame, Opcode
 from websockets.server import ServerProtocol
 
 from gateway.edge import memory
+from gateway.edge.turns import Turns
 from tests.gateway.edge.server import Application, served
 
 
@@ -100,6 +103,25 @@ async def test_large_messages_share_a_bound_of_memory(monkeypatch: pytest.Monkey
         third.transport.write(part(Opcode.TEXT, 130_000))
         await (await third.ping())
         third.transport.abort()
+
+
+async def test_so_do_those_that_wait_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
+    waits, never = asyncio.Event(), asyncio.Event()
+
+    async def take(self: Turns, length: int) -> None:
+        waits.set()
+        await never.wait()
+
+    monkeypatch.setattr(Turns, "take", take)
+    async with served() as (_, first, _):
+        first.transport.write(part(Opcode.TEXT, 130_000, fin=True))
+        await waits.wait()
+        port = first.transport.get_extra_info("peername")[1]
+        second = await connect(f"ws://127.0.0.1:{port}", proxy=None, compression=None, close_timeout=1)
+        second.transport.write(part(Opcode.TEXT, 130_000))
+        await closed_with_1013(second)
+        never.set()
 
 
 async def test_fragments_count_for_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
