@@ -41,7 +41,7 @@ from models.voxcpm.speech_stream import SpeechStream
 from models.voxcpm.vae.audio_encoding import LatentMemory, check_samples, read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
-"""A file, or (mono float32 samples, sample rate)."""
+"""The path of a file, or (mono float32 samples, sample rate)."""
 DEFAULT_ADAPTER = "default"
 
 
@@ -238,8 +238,8 @@ class VoxCPM:
 def _samples_of(audio: Audio, role: AudioRole) -> tuple[np.ndarray, int]:
     """Raises RequestError for what is neither a file that can be read nor samples with their rate."""
     if isinstance(audio, str | Path):
-        return read_audio(Path(audio))
+        audio = read_audio(Path(audio), role)
     if not isinstance(audio, tuple) or len(audio) != 2:
-        raise RequestError(f"{role} audio must be a file, or (samples, sample rate)", param=role)
+        raise RequestError(f"{role} audio must be the path of a file, or (samples, sample rate)", param=role)
     check_samples(*audio, role)
     return audio

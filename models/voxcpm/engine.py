@@ -82,7 +82,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self._ranks = checkpoint.ranks
         beside = not self._wants_programs and self._ranks is None and checkpoint.device.type == "cpu"
         threads = self._make_threads()
-        self._encoder = AudioEncoder(checkpoint)
+        self._encoder = AudioEncoder(checkpoint, self.max_model_len)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = generation_defaults(checkpoint)
         self._takes_adapters = self._may_take_adapters()

@@ -31,6 +31,8 @@ WRONG: list[tuple[str, Any]] = [
     *[("max_seconds", value) for value in ("2", float("nan"), -1, [], 10**400)],
 ]
 NO_AUDIO: list[Any] = [
+    *("", "nowhere.wav", "nowhere.m4a", "a\0b.wav"),
+    *((samples, 16000) for samples in (TONE[None], TONE * 32767, np.full(9, 1e300), np.repeat(TONE, 500))),
     *(5, TONE, (TONE,), (TONE, 16000, 1), (TONE.tolist(), 16000), b"tone.wav"),
     *((TONE, rate) for rate in (0, -16000, "16000", None, True, 10**12, float("nan"), float("inf"))),
 ]

@@ -13,11 +13,11 @@ checkpoint brings, files, are taken as they are, and encoded once.
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ SPEECH_LEVEL = 0.1
 """Share of the loudest 20 ms of a recording: what is quieter is a pause."""
 FRAME_SECONDS = 0.02
 SAMPLE_RATES = Bounds(1, 10**7)
+LOUDEST = 100.0
+"""Of samples from -1 to 1 that were made too loud; those of 16 bits that nobody divided go far beyond."""
 OF_RECORDERS = (".m4a", ".webm")
 """Suffixes of what telephones and browsers record."""
 
@@ -59,12 +61,16 @@ class LatentMemory:
 
 
 class AudioEncoder:
-    """Encodes audio with a checkpoint's VAE; safe to call from several threads."""
+    """Encodes audio with a checkpoint's VAE; safe to call from several threads.
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    max_model_len: positions of a request, of which audio takes one a patch; None is the checkpoint's.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, max_model_len: int | None = None) -> None:
         self._vae = checkpoint.vae
         self._config = checkpoint.config
         self._device = checkpoint.device
+        self._longest_seconds = (max_model_len or self._config.max_length) * self._config.patch_seconds
         self._longest_reference: float | None = checkpoint.generation.get("max_reference_seconds")
         self._resynthesis: float = checkpoint.generation.get("reference_resynthesis", 0.0)
         self._files = LatentMemory()
@@ -74,8 +80,8 @@ class AudioEncoder:
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """What a request brings: mono float32 [samples] at any rate -> float32 [n, P, D].
 
-        Raises RequestError for audio that is empty (also once it is resampled), not mono, no floats, not
-        finite or of no possible rate, or for a role this model lacks.
+        Raises RequestError for audio that `check_samples` refuses, that is empty once it is resampled, that
+        is longer than a request can be, or for a role this model lacks.
         """
         return self._encode(samples, sample_rate, role, self._resynthesis if role == "reference" else 0.0)
 
@@ -86,14 +92,14 @@ class AudioEncoder:
         if role == "reference" and not self._config.supports_reference:
             raise RequestError("this model takes no reference audio", param="reference")
         check_samples(samples, sample_rate, role)
-        if samples.ndim == 1 and len(samples):
-            samples = resample(samples, sample_rate, self.sample_rate)
-        if samples.ndim != 1 or not len(samples):
+        samples = resample(samples, sample_rate, self.sample_rate)
+        if not len(samples):
             raise RequestError(f"{role} audio must be mono and not empty", param=role)
-        if not np.isfinite(samples).all():
-            raise RequestError(f"{role} audio has values that are not finite", param=role)
         if role == "reference" and self._longest_reference is not None:
             samples = most_speech(samples, self.sample_rate, self._longest_reference)
+        if (seconds := len(samples) / self.sample_rate) > self._longest_seconds:
+            limit = f"this model has room for less than {self._longest_seconds:g}"
+            raise RequestError(f"{role} audio has {seconds:.1f} s, {limit}", param=role)
         with torch.cuda.stream(self._stream):
             latents = self._latents(samples, role)
             if resynthesis:
@@ -130,9 +136,19 @@ class AudioEncoder:
 
 def check_samples(samples: np.ndarray, sample_rate: float, role: AudioRole) -> None:
     """Raises RequestError for what cannot be audio, however long it is."""
-    kind = getattr(samples, "dtype", type(samples).__name__)
-    if not isinstance(samples, np.ndarray) or samples.dtype.kind != "f":
-        raise RequestError(f"{role} audio must be floats from -1 to 1, not {kind}", param=role)
+    problem = None
+    if not isinstance(samples, np.ndarray):
+        problem = f"must be a NumPy array of floats from -1 to 1, not a {type(samples).__name__}"
+    elif samples.dtype.kind != "f":
+        problem = f"must be floats from -1 to 1, not {samples.dtype}"
+    elif samples.ndim != 1 or not len(samples):
+        problem = f"must be mono and not empty, not of shape {samples.shape}"
+    elif not np.isfinite(samples).all():
+        problem = "has values that are not finite"
+    elif (peak := np.abs(samples).max()) > LOUDEST:
+        problem = f"must be floats from -1 to 1, it goes to {peak:g}"
+    if problem is not None:
+        raise RequestError(f"{role} audio {problem}", param=role)
     if not SAMPLE_RATES.hold(sample_rate):
         problem = f"the sample rate of {role} audio must be {SAMPLE_RATES}, got {sample_rate!r}"
         raise RequestError(problem, param=role)
@@ -151,26 +167,27 @@ def most_speech(samples: np.ndarray, sample_rate: int, longest_seconds: float) -
     return samples[start : start + wanted * frame]
 
 
-def read_audio(path: Path) -> tuple[np.ndarray, int]:
+def read_audio(path: Path, param: str = "audio") -> tuple[np.ndarray, int]:
     """(mono float32 [samples], sample rate) of an audio file. Raises RequestError when it can't be read."""
     import av
     import soundfile
 
     try:
-        if path.suffix.lower() in OF_RECORDERS:
-            return _decoded(path)
-        samples, sample_rate = soundfile.read(os.fsencode(path), dtype="float32", always_2d=True)
+        with path.open("rb") as file:  # libsndfile does not tell why it cannot open one
+            if path.suffix.lower() in OF_RECORDERS:
+                return _decoded(file)
+            samples, sample_rate = soundfile.read(file, dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, av.FFmpegError, OSError, ValueError) as error:
-        reason = getattr(error, "error_string", error)  # libsndfile's, without the path
-        raise RequestError(f"{path.name} cannot be read as audio: {reason}", param="audio") from error
+        reason = getattr(error, "error_string", None) or getattr(error, "strerror", None) or error
+        raise RequestError(f"{path.name} cannot be read as audio: {reason}", param=param) from error
     return samples.mean(axis=1), sample_rate
 
 
-def _decoded(path: Path) -> tuple[np.ndarray, int]:
+def _decoded(file: BinaryIO) -> tuple[np.ndarray, int]:
     """Samples and rate of a file that libsndfile does not read. Raises ValueError, also without audio."""
     import av
 
-    with av.open(path) as container:
+    with av.open(file) as container:
         stream = next(iter(container.streams.audio), None)
         if stream is None:
             raise ValueError("there is no audio in it")

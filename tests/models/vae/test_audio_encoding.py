@@ -36,7 +36,9 @@ def test_what_is_no_audio_is_refused_by_name(kind: str, tmp_path: Path) -> None:
     (tmp_path / f"clip.{kind}").write_bytes(b"no audio at all")
     with pytest.raises(RequestError, match=f"clip.{kind} cannot be read as audio"):
         read_audio(tmp_path / f"clip.{kind}")
-    with pytest.raises(RequestError, match=f"gone.{kind} cannot be read as audio"):
+    with pytest.raises(
+        RequestError, match=f"^gone.{kind} cannot be read as audio: No such file or directory$"
+    ):
         read_audio(tmp_path / f"gone.{kind}")
 
 
@@ -44,3 +46,13 @@ def test_samples_that_are_whole_numbers_are_refused(checkpoint: Checkpoint) -> N
     samples = (32767 * speech(0.1, 16_000)).astype(np.int16)
     with pytest.raises(RequestError, match="reference audio must be floats from -1 to 1, not int16"):
         AudioEncoder(checkpoint).encode(samples, 16_000, "reference")
+    with pytest.raises(RequestError, match=r"prompt audio must be floats from -1 to 1, it goes to \d{4}"):
+        AudioEncoder(checkpoint).encode(samples.astype(np.float32), 16_000, "prompt")
+
+
+def test_a_prompt_that_no_request_has_room_for_is_refused_before_it_is_encoded(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint.vae, "encode", None)
+    with pytest.raises(RequestError, match=r"^prompt audio has 2\.0 s, this model has room for less than "):
+        AudioEncoder(checkpoint, 2).encode(speech(2.0, 16_000), 16_000, "prompt")
