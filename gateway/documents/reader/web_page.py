@@ -35,6 +35,8 @@ _LISTS = frozenset({"ol", "ul"})
 _UNMARKED = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
 _DECLARED = re.compile(rb"<meta[^>]{0,200}\bcharset\b|<\?xml[^>]{0,200}\bencoding\b", re.IGNORECASE)
 _HEAD_BYTES = 4096
+_MOST_ATTRIBUTES = 1000
+"""Of an element."""
 _ELEMENT = re.compile(rb"<[^<>]{0,500}>")
 _NUMBER = re.compile(r"\s*([-+]?\d{1,9})(?!\d)", re.ASCII)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
@@ -60,24 +62,43 @@ def _encoding_of(content: bytes) -> str:
 def parsed_html(content: bytes) -> etree._Element:
     """The tree of what is HTML more or less.
 
-    Raises Refusal for nothing at all, and for elements that are too deep in one another to be read: an old
-    page closes few, so there are many.
+    Raises Refusal for nothing at all, for elements that are too deep in one another to be read (an old page
+    closes few, so there are many), and for one with very many attributes.
     """
     encoding = _encoding_of(content)
     if encoding in GUESSES and (encoding == WESTERN or _DECLARED.search(content, 0, _HEAD_BYTES)):
         encoding = None  # what the page itself says
     elif encoding in GUESSES:
         encoding, content = "utf-8", characters(content, encoding).encode()
-    parser = etree.HTMLParser(
-        encoding=encoding,
-        no_network=True, remove_comments=True, remove_pis=True, huge_tree=True,
-    )  # fmt: skip
-    root = etree.fromstring(content, parser) if content.strip() else None
+    if not content.strip():
+        raise Refusal("document_empty")
+    etree.fromstring(content, _html_parser(encoding, _FewAttributes()))
+    parser = _html_parser(encoding)
+    root = etree.fromstring(content, parser)
     if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
         raise Refusal("document_unreadable")
     if root is None:
         raise Refusal("document_empty")
     return root
+
+
+class _FewAttributes:
+    """Looks at elements before a tree is made of them, which takes the square of an element's attributes."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins. Raises Refusal."""
+        if len(attributes) > _MOST_ATTRIBUTES:
+            raise Refusal("document_unreadable")
+
+    def close(self) -> None:
+        """There are no more."""
+
+
+def _html_parser(encoding: str | None, target: _FewAttributes | None = None) -> etree.HTMLParser:
+    return etree.HTMLParser(
+        encoding=encoding, target=target,
+        no_network=True, remove_comments=True, remove_pis=True, huge_tree=True,
+    )  # fmt: skip
 
 
 def parsed_xml(content: bytes) -> etree._Element:

@@ -52,8 +52,14 @@ PROTECTED = (
     '<manifest:file-entry manifest:full-path="content.xml"><manifest:encryption-data/></manifest:file-entry>'
     "</manifest:manifest>"
 )
+ATTRIBUTES = f"<p {' '.join(f'a{number}' for number in range(1001))}>A.</p>"
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb": (bomb, "document_too_large"),
+    "a page whose tag never ends": (lambda: ATTRIBUTES.encode(), "document_unreadable"),
+    "one in an epub": (
+        lambda: epub({"1.xhtml": f'<!-- <a b=" --><script>a<b "</script>{ATTRIBUTES}'}),
+        "document_unreadable",
+    ),
     "a bomb as docx": (
         lambda: zipped({"word/document.xml": " " * (80 << 20)}), "document_too_large",
     ),
