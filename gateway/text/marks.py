@@ -10,6 +10,7 @@ import unicodedata
 
 from gateway.text.lines import LINES
 from gateway.text.rules import Rules, rule
+from gateway.text.tex import TEX
 
 EMOJI = (
     "[\U0001f000-\U0001faff\u2600-\u266c\u2670-\u27bf\u2b05-\u2b07\u2b50\u2b55\u2b1b\u2b1c\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u231a\u231b\u23e9-\u23fa]"
@@ -85,6 +86,7 @@ def _folded(match: re.Match[str]) -> str:
 
 
 MARKS = Rules(
+    *TEX,
     rule(rf"[{_WIDE}]+(?:(?<=[０-９])[．：／－](?=[０-９])[{_WIDE}]+)*", _folded),
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
     rule(r"(?<=\d)\s?∶\s?(?=\d)", ":"),

@@ -53,7 +53,26 @@ def _time(match: re.Match[str]) -> str:
     return f"{'两' if hours == 2 else cardinal(hours)}小时{cardinal(minutes)}分{seconds}"
 
 
+def _share(match: re.Match[str]) -> str:
+    """ "a⁄b", from below."""
+    top, bottom = (number(part) if part.isdecimal() else part for part in (match[1], match[2]))
+    return f"{bottom}分之{top}"
+
+
+_RUNS = {"∑": "求和", "∏": "求积", "∫": "积分"}
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<![A-Za-z\d)²³])([A-Za-z\d]{1,12})⁄([A-Za-z\d]{1,12})(?![A-Za-z\d(²³^])", _share),
+    rule("⁄", "除以"),
+    rule(r"(?<=[\w)])\s−\s(?=[\w(√])", "减"),
+    rule(r"[∑∏∫]\((?=[^()→]{1,30}→[^()]{1,30}\))", "从"),
+    rule(
+        r"(?P<name>[∑∏∫])\([^()→]{1,30}→[^()]{1,30}(?P<say>\)\s?)", lambda match: f"{_RUNS[match['name']]}，"
+    ),
+    rule(r"(?<![A-Za-z])lim\((?=[^()]{1,30}→)", "极限，当"),
+    rule(r"(?<![A-Za-z])lim\([^()]{1,30}→[^()]{1,30}(?P<say>\)\s?)", "时，"),
+    rule(r"[∑∏∫]\s?", lambda match: _RUNS[match[0].strip()]),
+    rule(r"(?<=[\w)])\^(?=\([^()]{1,40}\))", "的"),
+    rule(r"(?<=[\w)])\^\([^()]{1,40}(?P<say>\))", ")次方"),
     rule(rf"[{''.join(_BEFORE)}]\s?(?=[-\w(∠△√])", lambda match: _BEFORE[match[0].strip()]),
     rule(
         rf"(?<=[\w)])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w(∠△])",

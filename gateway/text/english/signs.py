@@ -193,7 +193,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
     rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
-    rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$-])", _operate),
+    rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$∑∏∫∂-])", _operate),
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
@@ -210,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-])",
         _compare,
     ),
-    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(-])", _compare),
+    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(∑∏∫∂-])", _compare),
     rule(
         r"(?<=[\w)|])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],

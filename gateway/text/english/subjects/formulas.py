@@ -23,6 +23,7 @@ _BEFORE = {
     "∂": "partial", "∴": "therefore", "∵": "because", "∠": "angle", "△": "triangle", "∛": "the cube root of",
 }  # fmt: skip
 """Signs of mathematics between two terms, and before one."""
+_RUNS = {"∑": "the sum", "∏": "the product", "∫": "the integral", "lim": "the limit"}
 _KEYS = "Ctrl|Cmd|Command|Control|Alt|Option|Shift|Win|Fn|Meta"
 
 
@@ -47,6 +48,13 @@ def _over(match: re.Match[str]) -> str | None:
     return _in_equation(match, " over ")
 
 
+def _run(match: re.Match[str]) -> str:
+    """Over what a sum runs: "∑(i = 1→n)", "lim(x → 0)"."""
+    name = match["name"]
+    return f"{_RUNS[name]} {'as' if name == 'lim' else 'from' if '→' in match['over'] else 'over'} "
+
+
+_OVER = r"(?P<name>[∑∏∫]|\blim)\((?=(?P<over>[^()\n]{1,60})\))"
 _TERM = rf"[\d(]|[a-z](?=\s?[-+*/=<>≤≥^{RAISED}),.;]|\s(?:and|or|is|where)\b|$)"
 """Of an equation: no article."""
 RULES: tuple[Rule, ...] = (
@@ -79,6 +87,13 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[\w)}}\]|°])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w({{\[√∅∠△-])",
         lambda match: f" {_BETWEEN[match['say'].strip()]} ",
     ),
+    rule(_OVER, _run),
+    rule(r"(?:[∑∏∫]|\blim)\([^()\n]{1,60}(?P<say>\)\s?)", " of "),
+    rule(r"(?<=\blim\(\w)\s?→\s?", " goes to "),
+    rule(r"(?<=[\w)])\s?→\s?(?=∞)", " to "),
+    rule(rf"(?<=[^\W\d])⁄|(?<=[{RAISED})])⁄|⁄(?=[^\W\d]|[√(π])", " over "),
+    rule(r"(?<=[\w)])\^(?=\()", " to the power of "),
+    rule(r"(?<=\()-(?=[a-z\d√(])(?<=\^\(-)", "minus "),
     rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
     rule(r"³√\s?(?=[\d(a-z])", "the cube root of "),
     rule(r"(?<=[\w)])ⁿ", " to the power of n"),
