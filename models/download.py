@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,12 @@ PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 VERIFIED = ".voxfleet-verified"
 _CHUNK_BYTES = 1 << 20
+
+
+def find_directory(model: str) -> Path | None:
+    """The directory that `model` names, if it is one; a ~ at its beginning stands for a home."""
+    path = Path(os.path.expanduser(model))  # as it is where nobody has a home
+    return path if path.is_dir() else None
 
 
 def is_repository(model: str) -> bool:

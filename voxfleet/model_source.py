@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.download import is_repository
+from models.download import find_directory, is_repository
 
 
 class ModelMissingError(RuntimeError):
@@ -21,7 +21,7 @@ def check_model(model: str) -> None:
         directory = bundled_directory()
         if not (directory / "config.json").is_file():
             raise ModelMissingError(f"the bundled voice is missing: there is no {directory / 'config.json'}")
-    elif model != "synthetic" and not is_repository(model) and not Path(model).is_dir():
+    elif model != "synthetic" and not is_repository(model) and find_directory(model) is None:
         raise ModelMissingError(f"no such model directory: {model}")
 
 

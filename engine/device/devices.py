@@ -49,7 +49,7 @@ def select_device(device: str | int | torch.device) -> torch.device:
     whole = isinstance(device, int) and not isinstance(device, bool)
     name = f"cuda:{device}" if whole else str(device)
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
-        raise OptionsError(f"there is no device {device!r}, only numbers, 'cpu', 'cuda' and 'cuda:N'")
+        raise OptionsError(f"there is no device {device!r}, only 'auto', 'cpu', 'cuda', 'cuda:N' and numbers")
     if name == "auto":
         name = "cuda:0" if torch.cuda.is_available() else "cpu"
     chosen = torch.device(name)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict
 
@@ -109,6 +109,9 @@ class LLM:
         if not isinstance(prompts, Sequence):
             raise RequestError("prompts must be a list, of texts or of lists of token ids", "prompts")
         params = sampling_params or SamplingParams()
+        if not isinstance(params, SamplingParams | Iterable) or isinstance(params, Mapping | str):
+            problem = f"sampling_params must be SamplingParams, or a list of them, got {params!r}"
+            raise RequestError(problem, "sampling_params")
         each = [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
         if len(each) != len(prompts):
             raise RequestError(

@@ -16,8 +16,8 @@ from engine.layers.packed import weight_dtype
 from engine.parallel.part import WHOLE, Part
 from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
+from models import download
 from models.config_fields import ConfigError, read_generation, read_json
-from models.download import fetch, is_repository
 from models.llm.families import Family, TextConfig, family_of
 from models.llm.sampling_params import RECOMMENDED
 from models.llm.tokenizer import TextTokenizer
@@ -69,12 +69,11 @@ class TextCheckpoint:
 
 def find_directory(model: str) -> Path:
     """The checkpoint's directory; a repository id of a hub is downloaded first. Raises ConfigError."""
-    directory = Path(model)
-    if directory.is_dir():
+    if (directory := download.find_directory(model)) is not None:
         return directory
-    if not is_repository(model):
+    if not download.is_repository(model):
         raise ConfigError(f"{model!r} is neither a directory nor a repository id like Qwen/Qwen3-0.6B")
-    return fetch(model)
+    return download.fetch(model)
 
 
 def read_config(directory: Path) -> tuple[Family, TextConfig]:

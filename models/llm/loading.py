@@ -10,7 +10,7 @@ from typing import Any
 from engine.attention.selection import check_backend
 from engine.device.devices import default_dtype, select_device
 from engine.errors import EngineError
-from models.download import fetch, is_repository
+from models import download
 from models.llm.checkpoint import TextCheckpoint, find_directory, read_config
 from models.llm.engine import TextEngine, TextOptions, TextRequest
 from models.llm.families import FAMILIES
@@ -25,9 +25,9 @@ def is_text_model(model: str) -> bool:
 
     A repository is downloaded for it. False for what cannot be read: who loads it says why.
     """
-    directory = Path(model)
-    if not directory.is_dir() and is_repository(model):
-        directory = fetch(model)
+    directory = download.find_directory(model) or Path(model)
+    if not directory.is_dir() and download.is_repository(model):
+        directory = download.fetch(model)
     try:
         named = json.loads((directory / "config.json").read_text(encoding="utf-8")).get("architectures")
     except (OSError, ValueError, AttributeError):

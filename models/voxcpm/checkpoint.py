@@ -26,7 +26,7 @@ from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
 from models.bounds import Bounds
 from models.config_fields import ConfigError, read_generation, read_json
-from models.download import fetch, is_repository
+from models.download import fetch, find_directory, is_repository
 from models.revision import revision_of
 from models.speech import MOST_CHARACTERS
 from models.transformer.packed import pack_model
@@ -130,8 +130,7 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
         if not (BUNDLED_DIRECTORY / "config.json").is_file():
             raise ConfigError(f"the bundled checkpoint is missing from {BUNDLED_DIRECTORY}")
         return BUNDLED_DIRECTORY
-    path = Path(model)
-    if path.is_dir():
+    if (path := find_directory(model)) is not None:
         return path
     if not is_repository(model):
         raise ConfigError(

@@ -14,7 +14,11 @@ from unittest.mock import Mock
 import pytest
 
 from models.config_fields import ConfigError
-from models.download import VERIFIED, fetch, is_repository
+from models.download import VERIFIED, fetch, find_directory, is_repository
+from models.llm.checkpoint import find_directory as find_text_directory
+from models.llm.loading import is_text_model
+from models.voxcpm.checkpoint import resolve_model
+from voxfleet.model_source import check_model
 
 NAME = "someone/Voice"
 
@@ -135,6 +139,17 @@ def test_a_hub_that_cannot_be_asked_is_said(tmp_path: Path) -> None:
     for revision in ("", "@main"):
         with pytest.raises(ConfigError, match=f"{NAME}{revision} cannot be downloaded: .*refused"):
             fetch(NAME + revision, tmp_path, "http://127.0.0.1:1")
+
+
+def test_a_directory_in_a_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "voices").mkdir()
+    for find in (find_directory, resolve_model, find_text_directory):
+        assert find("~/voices") == tmp_path / "voices"
+    check_model("~/voices")
+    (tmp_path / "voices" / "config.json").write_text('{"architectures": ["Qwen3ForCausalLM"]}')
+    assert is_text_model("~/voices")
+    assert find_directory("~/nowhere") is None
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) 
     for messages in ({"role": "user", "content": "Hello."}, None):
         with pytest.raises(RequestError, match="messages must be a list"):
             llm.chat(messages)  # type: ignore[arg-type]
-    for params in ([None], [{"temperature": 0}]):
+    for params in ([None], [{"temperature": 0}], {"temperature": 0}, 5, "temperature"):
         with pytest.raises(RequestError, match="must be SamplingParams"):
             llm.generate(["Hello."], params)  # type: ignore[arg-type]
 
