@@ -20,6 +20,17 @@ ENGLISH = {
     " thirty-one I therapy, one hundred eleven In scans, x ² y",
     "1 john 4:8, 1 cor 13:4-7, Matt. 5:3–12, score 3:1": "First John four eight, First Corinthians"
     " thirteen, four to seven, Matthew five, three to twelve, score three to one",
+    "METAR KJFK 291251Z 18010G25KT 1 1/2SM -RA BKN012CB 12/M03 A3012": "METAR K J F K, the twenty-ninth at"
+    " twelve fifty-one Zulu, wind one eight zero at ten knots, gusting twenty-five, visibility one and one"
+    " half miles, light rain, broken clouds at one thousand two hundred feet with cumulonimbus, temperature"
+    " twelve, dew point minus three, altimeter three zero one two",
+    "EDDF 010020Z AUTO VRB02KT 180V250 9999 Q1013 NOSIG": "E D D F, the first at zero twenty Zulu,"
+    " automatic, wind variable at two knots, variable from one eight zero to two five zero, visibility ten"
+    " kilometers or more, Q N H one zero one three, no significant change",
+    "TAF EDDM 291100Z 2912/3018 00000KT 6000 +SHRA FM291430 CAVOK": "TAF E D D M, the twenty-ninth at"
+    " eleven hundred Zulu, from the twenty-ninth at twelve hundred Zulu to the thirtieth at eighteen"
+    " hundred Zulu, wind calm, visibility six thousand meters, heavy showers of rain, from the twenty-ninth"
+    " at fourteen thirty Zulu, ceiling and visibility okay",
     "500 mg q8h x 7 days": "five hundred milligrams every eight hours for seven days",
     "WBC 7.2 x 10^9/L, 24 mEq/L, 35 U/L": "WBC seven point two times ten to the power of nine per liter,"
     " twenty-four milliequivalents per liter, thirty-five units per liter",

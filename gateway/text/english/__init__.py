@@ -32,7 +32,7 @@ from gateway.text.english import (
     years,
 )
 from gateway.text.english.numbers import cardinal, digits
-from gateway.text.english.subjects import citations, doses, formulas, notation, verses
+from gateway.text.english.subjects import citations, doses, formulas, notation, verses, weather
 from gateway.text.rules import Rules
 
 __all__ = ["RULES", "SPELT", "letters"]
@@ -51,6 +51,7 @@ def _address_number(text: str) -> str:
 
 RULES = Rules(
     *address_rules(_SIGNS, _address_number),
+    *weather.RULES,
     *verses.RULES,
     *citations.RULES,
     *doses.RULES,

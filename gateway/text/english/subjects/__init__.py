@@ -4,5 +4,6 @@ verses.py     chapter and verse
 citations.py  laws, cases, papers
 doses.py      what doctors write
 notation.py   music
+weather.py    weather at airports
 formulas.py   chemistry, algebra, names of models
 """
