@@ -16,7 +16,7 @@ FORKED = "this process is a fork of the one that has the engine; load the model 
 
 
 class Forkable(Protocol):
-    """Has threads, which a fork has not."""
+    """An object with threads, which a fork of its process lacks."""
 
     def forked(self) -> None:
         """Let nobody wait in this process, a fork, and leave alone what is shared with the other one."""

@@ -76,7 +76,7 @@ class LosableEngine(Protocol):
     """An engine that may be lost while it has nothing to do."""
 
     def when_lost(self, lost: Callable[[EngineError], object]) -> None:
-        """Have `lost` called, from any thread, once the engine is of no use, though no step told."""
+        """Have `lost` called, from any thread, once the engine can serve no more, even between steps."""
 
 
 class EngineLoop:

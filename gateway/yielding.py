@@ -14,7 +14,7 @@ _SESSION = Path("/proc/self/autogroup")
 
 
 def yield_cpus(niceness: int) -> None:
-    """Be nicer by so much; called once, by the process itself."""
+    """Raise the niceness of this process, and of a session that it leads. To be called once."""
     os.nice(niceness)
     if os.getsid(0) == os.getpid():
         with contextlib.suppress(OSError):  # where there are no autogroups, niceness is enough

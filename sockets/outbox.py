@@ -133,4 +133,4 @@ async def send(websocket: WebSocket, message: str | bytes) -> None:
 
 
 def _nobody(error: Exception) -> None:
-    """Is told."""
+    """Failures after `drop` are reported to nobody."""

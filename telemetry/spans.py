@@ -26,7 +26,7 @@ class Span:
 
     @property
     def traceparent(self) -> str | None:
-        """For whoever works on a part of it; None where nobody is to know."""
+        """The header that puts another process's spans into this trace; None where it is not told."""
         return None
 
     @property

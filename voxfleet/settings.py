@@ -114,7 +114,7 @@ def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerS
 
 
 def problems_of(error: ValidationError) -> str:
-    """All of them on one line."""
+    """What is wrong with the settings, on one line."""
     return "; ".join(gateway_settings.each_problem(error))
 
 

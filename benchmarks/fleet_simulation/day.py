@@ -39,7 +39,7 @@ class Heard:
 
 @dataclass
 class Day:
-    """All that was seen."""
+    """What was noted of one simulated day."""
 
     heard: list[Heard] = field(default_factory=list)
     starts: list[tuple[float, int, str]] = field(default_factory=list)

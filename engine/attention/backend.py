@@ -45,6 +45,7 @@ class AttentionBatch:
 
     @property
     def context_lens(self) -> list[int]:
+        """Positions of each row's context, those of this step included."""
         return [start + count for start, count in zip(self.starts, self.counts, strict=True)]
 
     @property

@@ -126,7 +126,7 @@ def check_blocks(blocks: Sequence[NewBlock], settings: GatewaySettings) -> None:
 
 
 def said_by(text: str, voice: str, language: str | None, pronunciations: Mapping[str, Any]) -> str:
-    """The sum of what a take depends on but the seed; empty for a text without words, which is silence."""
+    """A hash of what a take depends on except its seed; "" for a text without words, which is silence."""
     if not has_words(text):
         return ""
     what = [text, voice, language, sorted(pronunciations.items())]

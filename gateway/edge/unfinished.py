@@ -15,7 +15,7 @@ _on_purpose = ContextVar("unfinished_on_purpose", default=False)
 
 
 def leave_unfinished() -> None:
-    """The answer of the request that is served here gets no end."""
+    """Mark the answer of the current request as one that is cut off on purpose."""
     _on_purpose.set(True)
 
 

@@ -65,7 +65,7 @@ class ClipWitness(Witness, Listener):
             self._recording.audio(self._index, pcm, self._sample_rate)
 
     def resumable(self, token: str, samples: int, keep: int | None) -> None:
-        """Nobody's business but the client's."""
+        """Not recorded: only the client can use a resume token."""
         self._listener.resumable(token, samples, keep)
 
     @property

@@ -41,7 +41,7 @@ class Adapter:
 
     @property
     def rank(self) -> int:
-        """The largest."""
+        """The largest rank of a layer."""
         return max(len(layer.down) for layer in self.layers.values())
 
     @property

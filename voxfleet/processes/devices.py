@@ -74,8 +74,10 @@ def on_team(gpus: list[str]) -> Placement:
 
 
 def over_ranks(placement: Placement, ranks: int, otherwise: int = 1) -> Placement:
-    """The placement of a worker that shares its model out over `ranks` processes. otherwise: over how many it
-    would if it were not told."""
+    """The placement of a worker that shares its model out over `ranks` processes.
+
+    otherwise: the number that it takes if its environment names none.
+    """
     if ranks == otherwise == 1:
         return placement
     return Placement(placement.device, {**placement.environment, RANKS_VARIABLE: str(ranks)})

@@ -104,8 +104,10 @@ def plan_placements(
 def place_on_cpu(
     workers: int | str, texts: int, device: str, ranks: int = 1
 ) -> tuple[list[Placement], list[Placement]]:
-    """All of them share its cores; ranks: of each worker but those of the text model. Raises DeviceError for
-    a GPU that is not there.
+    """Where the workers of speech, and where the `texts` of text, run: all share the CPU's cores.
+
+    ranks: over how many processes a worker of speech shares its model out. Raises DeviceError for a GPU that
+    is not there.
     """
     count = 1 if workers == "auto" else int(workers)
     places = place_workers(count + texts, device, [])

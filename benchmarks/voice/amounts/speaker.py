@@ -74,7 +74,7 @@ def write(recordings: Iterable[Said], folder: Path) -> None:
 
 
 def read(folder: Path) -> list[Said]:
-    """Raises DatasetError."""
+    """All recordings of a data set, with their transcripts. Raises DatasetError."""
     return [Said(*read_audio(one.audio), one.text) for one in read_dataset(folder)]
 
 

@@ -126,7 +126,7 @@ _TYPES = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32:
 
 
 def add_into_weights(parts: WeightParts, matrices: Tensor) -> None:
-    """matrices: the row [elements] that holds every down and up."""
+    """Add one adapter to the weights, in place. matrices: its row [elements], with every down and up."""
     _launch(parts, matrices, True)
 
 

@@ -70,7 +70,7 @@ def note(metrics: Metrics, objective: Objective, kind: Kind, *, missed: bool) ->
 
 
 def note_missed(metrics: Metrics, objective: Objective, kind: Kind) -> None:
-    """One that was counted already has missed it since."""
+    """A miss of one that `note` counted when it had not missed yet."""
     metrics.objective_misses.labels(*_labels(metrics, objective, kind)).inc()
 
 

@@ -50,7 +50,7 @@ def _read(kind: type[Kind], text: str) -> Kind:
 
 
 def read_message(text: str) -> Message:
-    """Raises ApiError."""
+    """A message of `stream-input`, from its JSON. Raises ApiError."""
     return _read(Message, text)
 
 

@@ -51,7 +51,7 @@ class Sharing:
         self._over.clear()
 
     def closed(self) -> None:
-        """It is gone, and what was said over it void. Requests that were sent may still reach the worker."""
+        """The socket is gone, and what was said over it is void. Requests that were sent may still arrive."""
         self.others = self.waiting = self._asked = 0
         self.doubtful = False
         self._grants.clear()

@@ -63,7 +63,7 @@ class ProgramPlan:
         return cls(**{**fields, **rooms})
 
     def language_shapes(self) -> list[LanguageShape]:
-        """All of them, the largest first."""
+        """The shapes of steps for which the language models are recorded, the largest first."""
         shapes = [LanguageShape(shape) for shape in decode_shapes(self._decode_sizes, self.max_context)]
         for rooms, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
             for chunks, tokens in sorted({(min(chunks, self.max_rows), tokens) for chunks, tokens in rooms}):
@@ -71,7 +71,10 @@ class ProgramPlan:
         return sorted(shapes, key=lambda shape: -shape.attention.num_tokens)
 
     def patch_shapes(self) -> list[PatchShape]:
-        """All of them, the largest first: of decodes, and of chunks, whose patches may begin streams."""
+        """The shapes for which flow matching is recorded, the largest first.
+
+        Those of decodes, and those of chunks, whose patches may begin streams.
+        """
         begins = {min(chunks, self.max_rows) for chunks, _ in (*self.text_chunks, *self.audio_chunks)}
         shapes = [PatchShape(rows, False) for rows in self._decode_sizes]
         return sorted(shapes + [PatchShape(rows, True) for rows in begins], reverse=True)

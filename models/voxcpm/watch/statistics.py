@@ -82,9 +82,9 @@ class SpeechStatistics:
         return _share(float(self.errors(latents).mean()), float(np.square(latents).mean()))
 
     def errors(self, latents: np.ndarray) -> np.ndarray:
-        """float [n - 1]: the squared difference of that, of each patch of [n, P, D] but the first.
+        """How far the first frame of each patch of [n, P, D] but the first is from what is expected.
 
-        Of each no more than `MOST_OF_A_STEP` allows.
+        float [n - 1]: the squared, whitened difference, no more of each than `MOST_OF_A_STEP` allows.
         """
         matrix, offset = self._step
         wrong = np.concatenate((latents[1:, 0], latents[:-1, -1]), axis=1) @ matrix + offset

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class EventThread:
-    """Runs until the process ends."""
+    """An event loop in a daemon thread, which runs until the process ends."""
 
     def __init__(self) -> None:
         asyncio.set_event_loop_policy(None)  # Ray has uvloop's, which starts no child in a group of its own
@@ -25,11 +25,11 @@ class EventThread:
         threading.Thread(target=self._loop.run_forever, name="events", daemon=True).start()
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Waits for it, in any other thread."""
+        """The result of `work`, for which any other thread waits."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Does not wait. A defect in it ends this process, which is started again."""
+        """Start `work` and do not wait. An exception in it ends this process, which is started again."""
         asyncio.run_coroutine_threadsafe(work, self._loop).add_done_callback(_end_on_defect)
 
 

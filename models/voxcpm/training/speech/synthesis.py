@@ -80,7 +80,7 @@ def utterance_texts(
 
 
 def as_written(rng: random.Random, text: str) -> str:
-    """What stands beside the speech: mostly `text`, at times in capitals or without a full stop."""
+    """The transcript of some speech: mostly `text`, at times in capitals or without a full stop."""
     if rng.random() < 0.08:
         text = text.rstrip(".")
     if rng.random() < 0.03 and not SHOUTED.search(text):
