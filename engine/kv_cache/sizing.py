@@ -93,12 +93,11 @@ def host_slots(
             return 0
         wanted = HOST_TIMES * device_blocks * block_bytes
         return int(min(wanted, share * available)) // block_bytes
-    wanted = int(gib * GIB)
-    if wanted > available:
+    if gib * GIB > available:
         raise EngineError(
             f"kv_host_gib is {gib:g}, and {available / GIB:.2f} GiB of the host's memory are available"
         )
-    return wanted // block_bytes
+    return int(gib * GIB) // block_bytes
 
 
 def available_bytes(root: Path = Path("/")) -> int:

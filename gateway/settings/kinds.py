@@ -55,7 +55,8 @@ def off_is_a_word(value: Any) -> Any:
     return "off" if value is False else value
 
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+"""Thirty years at most: timers of the system know no longer ones."""
 Bytes = Annotated[int, Field(gt=0)]
 CommaList = Annotated[list[str], NoDecode, BeforeValidator(split_commas)]
 Origins = Annotated[CommaList, AfterValidator(_as_origins)]

@@ -64,6 +64,7 @@ def test_an_unknown_key_is_ignored(tmp_path: Path) -> None:
         {"port": 70000},
         {"max_queue": -1},
         {"frame_timeout_seconds": 0},
+        {"client_stall_seconds": 1e10},
         {"worker_urls": "ftp://a:1"},
         {"worker_urls": "http://a:1/path"},
         {"worker_urls": "http://a:99999"},

@@ -12,6 +12,8 @@ import socket
 
 _PROBES = 3
 """Unanswered ones, the last at the end of the time."""
+_MOST_SECONDS = 32_767
+"""Before a probe. Linux takes no more, nor more milliseconds in all than an int has."""
 
 
 def notice_vanishing(transport: asyncio.BaseTransport, seconds: float) -> None:
@@ -22,8 +24,8 @@ def notice_vanishing(transport: asyncio.BaseTransport, seconds: float) -> None:
     connection = transport.get_extra_info("socket")
     if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
         return
-    interval = max(1, round(seconds / (2 * _PROBES)))
-    silent = max(1, round(seconds) - _PROBES * interval)
+    interval = min(max(1, round(seconds / (2 * _PROBES))), _MOST_SECONDS)
+    silent = min(max(1, round(seconds) - _PROBES * interval), _MOST_SECONDS)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     idle_option = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)  # macOS
     options = (
