@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import chromium
+from tests.e2e.chats import answer_with as answer_with_text
 from tests.e2e.processes import Server
+from tests.e2e.trainings import EVERY_STATE, answer_with
 from tests.gateway.callers.administration import ADMIN_PAGE
 
 PAGES = ["/", "/live", "/chat", "/book", "/train", "/sessions", ADMIN_PAGE, "/docs"]
@@ -35,6 +37,34 @@ def test_pages_are_no_wider_than_their_window(page: Page, fleet: Server, size: i
         expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
         assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == size
         assert page.evaluate("document.documentElement.scrollWidth") == width, path
+
+
+SPILT = """() => [...document.querySelectorAll(
+  "button, .button, .segments, summary, dt, dd, output, select, .stacked input"
+)]
+  .filter((one) => one.checkVisibility() && !one.closest(".samples")) // which scroll sideways
+  .filter((one) => {
+    const { left, right } = one.getBoundingClientRect();
+    const around = one.parentElement.getBoundingClientRect();
+    const floats = getComputedStyle(one).position === "fixed";
+    const [from, to] = floats ? [0, innerWidth] : [around.left - 16, around.right + 16]; // bleeds, not spills
+    const inside = one.matches("input, select") || one.scrollWidth <= one.clientWidth + 1;
+    return left < from || right > to || (!inside && getComputedStyle(one).overflowX === "visible");
+  })
+  .map((one) => `${one.tagName} ${one.id} ${one.className} ${one.textContent.trim().slice(0, 30)}`)"""
+
+
+def test_nothing_spills_out_of_its_box_on_the_narrowest_window(page: Page, fleet: Server) -> None:
+    answer_with_text(page)
+    answer_with(page, EVERY_STATE)
+    page.set_viewport_size({"width": 320, "height": 640})
+    for path in PAGES:
+        page.goto(fleet.url + path)
+        expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+        expect(page.locator("main [aria-busy=true]")).to_have_count(0)
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+        assert page.evaluate(SPILT) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") == 320, path
 
 
 OVERFLOW = "(sheet) => sheet.scrollWidth - sheet.clientWidth"
