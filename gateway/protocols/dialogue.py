@@ -34,7 +34,7 @@ from models.sentences import first_word
 logger = structlog.get_logger(__name__)
 
 _SILENCE_SECONDS = 0.1
-"""Of text without words: some clients wait for audio after any text."""
+"""Of text without words."""
 _MOST_SILENCES = 1000
 """Within a text, that wait."""
 _SILENCE_RATE = 24_000
@@ -138,9 +138,11 @@ class Dialogue:
         finally:
             self._hosted.settle(outcome, status)
         if outcome == "stop" and self.has_text and not self._audible:
-            self._be_silent()
+            self.be_silent()
 
-    def _be_silent(self) -> None:
+    def be_silent(self) -> None:
+        """A moment, where text has no words: some clients wait for audio after any text."""
+        self._audible = True
         rate = self._start.sample_rate or _SILENCE_RATE
         self._listener.started("", rate)
         self._listener.audio(bytes(2 * round(_SILENCE_SECONDS * rate)))

@@ -26,9 +26,6 @@ from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.service import Gateway
 from sockets.outbox import send
 
-SILENCE_SECONDS = 0.1
-"""Of text without words: some clients wait for audio after any text."""
-
 logger = structlog.get_logger(__name__)
 
 
@@ -119,10 +116,6 @@ class SpeakLink(DialogueListener):
     def refused(self, error: dict[str, Any]) -> None:
         """A sentence was not spoken."""
         self._warn(error["code"], error["message"])
-
-    @property
-    def _silence(self) -> bytes:
-        return bytes(2 * round(SILENCE_SECONDS * self._start.sample_rate))
 
     @property
     def _facts(self) -> dict[str, str]:

@@ -68,6 +68,6 @@ class SpeakSocket(SpeakLink):
     def flushed(self) -> None:
         """All before a Flush is on its way."""
         if self._owed:
-            self.audio(self._silence)
+            self._dialogue.be_silent()
         self._tell("Flushed", sequence_id=self._flushed)
         self._flushed += 1

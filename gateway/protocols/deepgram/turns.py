@@ -179,7 +179,7 @@ class TurnSocket(SpeakLink):
     def _end_turn(self) -> None:
         turn = self._turns[0]
         if not turn.samples and turn.text.strip():
-            self.audio(self._silence)
+            self._dialogue.be_silent()
         self._turns.popleft()
         self._characters += len(turn.text)
         self._tell("Flushed", speech_id=turn.id)

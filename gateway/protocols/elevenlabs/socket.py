@@ -110,7 +110,7 @@ class Connection:
         message = self.read(await self._socket.first(self._socket.receive_text()))
         self._caller = self._gateway.callers.identify(self._socket.connection, message.api_key)
         while True:
-            await self._obey(message)
+            await self._follow(message)
             if message.close_socket:
                 await self._contexts.finish(self.farewell_seconds)
                 raise Finished
@@ -122,6 +122,16 @@ class Connection:
     def _id(self, message: Message) -> str:
         """The id of the context that the message is about."""
         return (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
+
+    async def _follow(self, message: Message) -> None:
+        """Obey. Of several contexts, one that may not have what it asks for ends alone."""
+        try:
+            await self._obey(message)
+        except ApiError as error:
+            if not self._multi:
+                raise
+            self._contexts.cancel(self._id(message), self._socket.outbox)
+            self._ended(self._id(message), error)
 
     async def _obey(self, message: Message) -> None:
         id = self._id(message)

@@ -282,6 +282,8 @@ async def test_text_without_words_is_a_moment_of_silence(fleet: GatewayProcess) 
         await socket.say("Flush")
         await socket.receive_type("Flushed")
         assert socket.pcm == bytes(2 * 1600)
+        await socket.say("Close")
+        assert await socket.receive_rest() == 1000 and socket.pcm == bytes(2 * 1600)
 
 
 async def test_what_was_cleared_is_not_made_up_for_with_silence(fleet: GatewayProcess) -> None:

@@ -263,6 +263,25 @@ async def test_limits_hold_here_too(fleet: GatewayProcess) -> None:
     await all_free(fleet)
 
 
+async def test_a_context_for_which_there_is_no_room_ends_alone(fleet: GatewayProcess) -> None:
+    ids = [f"c{number}" for number in range(17)]
+    async with opened(fleet, "multi-stream-input") as client:
+        for id in ids:
+            await client.say(text=TEXT, context_id=id)
+        while not (said := await client.hear()).get("error"):
+            pass
+        assert (said["error"], said["contextId"]) == ("too_many_contexts", ids[-1])
+        await client.say(text="x" * 100_001, context_id=ids[1])
+        while not (said := await client.hear()).get("error"):
+            pass
+        assert (said["error"], said["contextId"]) == ("too_much_text", ids[1])
+        await client.say(text=TEXT, context_id=ids[-1])
+        for id in (ids[0], ids[-1]):
+            await client.say(context_id=id, close_context=True)
+            await client.hear_final(id)
+            assert len(client.audio(id)) == len(pcm_of(TEXT, 5))
+
+
 async def test_nothing_said_is_nothing_heard(fleet: GatewayProcess) -> None:
     async with opened(fleet) as client:
         await client.say(text="")
