@@ -49,6 +49,8 @@ class Cast:
         self._voice = start.voice
         """Whose what comes next is."""
         self._later: deque[_Turn] = deque()
+        self._waiting = 0
+        """Characters of those."""
         self._caller: Caller | None = None
         self.finishing = self.cancelled = False
 
@@ -70,7 +72,9 @@ class Cast:
             self._turned()
             self._now = self._make(self._start.model_copy(update={"voice": turn.voice}))
             self._now.open(self._caller)
-            self._now.append("".join(turn.texts))
+            text = "".join(turn.texts)
+            self._waiting -= len(text)
+            self._now.append(text)
             if turn.flushed:
                 self._now.flush()
             if self._later or self.finishing:
@@ -94,9 +98,9 @@ class Cast:
         if not self._later:
             self._now.append(text)
             return
-        waiting = sum(len(each) for turn in self._later for each in turn.texts)
-        check_appended(text, waiting, self._most_characters, stopping=self.finishing)
+        check_appended(text, self._waiting, self._most_characters, stopping=self.finishing)
         self._later[-1].texts.append(text)
+        self._waiting += len(text)
 
     def flush(self) -> None:
         """Speak what is incomplete."""
@@ -115,6 +119,7 @@ class Cast:
         """End now: nothing of it is heard any more."""
         self.cancelled = True
         self._later.clear()
+        self._waiting = 0
         self._now.cancel()
 
     def keep_alive(self) -> None:

@@ -37,6 +37,8 @@ _SILENCE_SECONDS = 0.1
 """Of text without words."""
 _MOST_SILENCES = 1000
 """Within a text, that wait."""
+_MOST_FLUSHES = 10_000
+"""That wait until all before them is said; those beyond are told as one."""
 _SILENCE_RATE = 24_000
 """Where no worker has said another."""
 
@@ -101,7 +103,7 @@ class Dialogue:
         """Flushes beyond that, in characters, and seconds of silence that are to follow them."""
         self._ends: dict[int, int] = {}
         """Where the utterances end that are being spoken, by index."""
-        self._flushes: list[_Flush] = []
+        self._flushes: deque[_Flush] = deque()
         self._silences: deque[float] = deque()
         """Those that are not heard yet, in seconds."""
         self._silences_heard = 0
@@ -178,10 +180,18 @@ class Dialogue:
     def flush(self) -> None:
         """Speak what is incomplete."""
         self._take_rest()
+        if len(self._flushes) == _MOST_FLUSHES:
+            self._forget_flush()
         self._flushes.append(_Flush(self.end, self._silences_heard + len(self._silences)))
         self._breaks.append((self.end, 0.0))
         self._feed()
         self._tell_flushed()
+
+    def _forget_flush(self) -> None:
+        """Too many wait: the next is for the last one, too."""
+        at = self._flushes.pop().at
+        if self._breaks and self._breaks[-1] == (at, 0.0):
+            self._breaks.pop()
 
     def finish(self) -> None:
         """Speak what was appended, then end."""
@@ -299,7 +309,7 @@ class Dialogue:
         while self._flushes and self._flushes[0].silences <= self._silences_heard:
             if not self._is_silent(self._flushes[0].at):
                 return
-            self._flushes.pop(0)
+            self._flushes.popleft()
             self._listener.flushed()
 
     def _is_silent(self, until: int) -> bool:

@@ -12,11 +12,12 @@ import re
 
 from gateway.protocols.tags import Piece, Tags, pause_seconds
 
+_BLANKS = r"\s{0,20}"
 _CHARACTERS = r'(?:[^"\\]|\\.){0,200}'
 _PAUSE = r"pause:\s*(?P<time>\d{1,5}(?:\.\d{1,3})?)(?P<unit>m?s)"
 _WORD = rf'"word":\s*"(?P<word>{_CHARACTERS})",\s*"pronounce":\s*"{_CHARACTERS}"'
-_CONTROL = re.compile(rf"\\\{{\s*(?:{_PAUSE}|{_WORD})\s*\\\}}")
-_BEGUN = re.compile(r'\\(?:\{\s*(?:["p](?:[^\\{}]|\\["\\/]){0,500}\\?)?)?$')
+_CONTROL = re.compile(rf"\\\{{{_BLANKS}(?:{_PAUSE}|{_WORD}){_BLANKS}\\\}}")
+_BEGUN = re.compile(rf'\\(?:\{{{_BLANKS}(?:["p](?:[^\\{{}}]|\\["\\/]){{0,500}}\\?)?)?$')
 _ESCAPED = re.compile(r'\\(["\\/])')
 
 

@@ -26,6 +26,9 @@ from gateway.protocols.deepgram.request import FASTEST, SLOWEST, SpeakQuery
 
 router = APIRouter()
 
+_MOST_WAITING = 1000
+"""Turns that wait until the others are said."""
+
 
 async def turn_socket(websocket: WebSocket) -> None:
     """Serve one conversation."""
@@ -114,6 +117,9 @@ class TurnSocket(SpeakLink):
     def _flush(self) -> None:
         if not self._turns or self._turns[-1].complete:
             self._warn_of_no_turn()
+            return
+        if len(self._turns) > _MOST_WAITING:
+            self._warn("too_many_turns", f"{_MOST_WAITING} turns wait to be said: this one is not over")
             return
         self._turns[-1].complete = True
         self._dialogue.flush()

@@ -88,3 +88,16 @@ async def test_silences_beyond_those_of_a_clip_are_left_out(
     assert listener.flushes == 1
     dialogue.append('<break time="20s"/>')
     assert timeline.begin_silence() == 20
+
+
+async def test_so_many_flushes_wait(dialogue: Dialogue, listener: Listener) -> None:
+    """Each took memory until all before it was said, and much time when it was."""
+    dialogue.append("word " * 20)
+    for _ in range(10_100):
+        dialogue.flush()
+    assert (len(dialogue._flushes), listener.flushes) == (10_000, 0)
+    assert not dialogue._breaks
+    dialogue.append("word " * 19_000 + "<break time='1s'/>")
+    for _ in range(100):
+        dialogue.flush()
+    assert (len(dialogue._flushes), len(dialogue._breaks)) == (10_000, 2)

@@ -43,6 +43,7 @@ def test_words_before_and_behind_a_pause_are_parted() -> None:
 
 def test_what_is_no_mark_does_not_wait() -> None:
     controls = Controls()
+    assert controls.take("\\{" + " " * 21) == ["\\{" + " " * 21]
     assert controls.take(r"C:\dir, \{x} \{pau") == [r"C:\dir, \{x} "]
     assert controls.take("l") == []
     assert controls.take("y {") == [r"\{pauly {"]

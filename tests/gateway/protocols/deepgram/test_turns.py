@@ -207,3 +207,17 @@ async def test_pings_keep_a_silent_socket_open(version: str) -> None:
             await speech.say("Speak", text=TEXT)
             await speech.say("Close")
             assert await speech.receive_rest() == 1000 and speech.pcm
+
+
+async def test_so_many_turns_wait() -> None:
+    with started_fleets() as start:
+        gateway, _ = start(1, slots=1, step_ms=5, gateway={"live_messages_per_second": 10_000})
+        async with turns(gateway) as speech:
+            await speech.say("Speak", text=LONG_TEXT * 20)
+            await speech.say("Flush")
+            for _ in range(1001):
+                await speech.say("Speak", text="")
+                await speech.say("Flush")
+            assert (await speech.receive_type("Warning"))["code"] == "TOO_MANY_TURNS"
+            await speech.say("Interrupt")
+            await speech.receive_type("SpeechInterrupted")
