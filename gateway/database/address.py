@@ -40,6 +40,8 @@ class Address:
         if "@" in (parsed.host or ""):
             raise DatabaseError("an @ of the user's name or password is written %40 in the URL")
         self.is_sqlite = backend == "sqlite"
+        if self.is_sqlite and not parsed.database:
+            raise DatabaseError("sqlite:// names no file: as sqlite:///PATH, nothing would be kept otherwise")
         self.url = parsed.set(drivername=_DRIVERS[backend])
         self.arguments: dict[str, Any] = {"timeout": BUSY_SECONDS}
         if not self.is_sqlite:

@@ -105,7 +105,9 @@ async def test_a_gateway_that_starts_beside_another_one_waits_for_it(tmp_path: P
         await database.close()
 
 
-@pytest.mark.parametrize("url", ["", "data/voxfleet.db", "mysql://root@localhost/voxfleet"])
+@pytest.mark.parametrize(
+    "url", ["", "data/voxfleet.db", "mysql://root@localhost/voxfleet", "sqlite://", "sqlite:///"]
+)
 def test_a_wrong_url_is_refused(url: str) -> None:
     with pytest.raises(DatabaseError):
         Database(url)

@@ -85,7 +85,7 @@ async def test_speech_goes_on_with_what_was_read_last(
 
 async def test_a_database_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicons_service, "_LONGEST_READ_SECONDS", 0.01)
-    lexicons = lexicons_of(Database("sqlite://"))
+    lexicons = lexicons_of(Database("sqlite:///:memory:"))
     answers = asyncio.Event()
 
     async def read(owner: str) -> dict[str, dict[str, str]]:

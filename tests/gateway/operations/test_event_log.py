@@ -21,7 +21,7 @@ class Recorded(EventLog):
     """Keeps what it is told, for tests without a database."""
 
     def __init__(self) -> None:
-        super().__init__(Database("sqlite://"))
+        super().__init__(Database("sqlite:///:memory:"))
         self.lines: list[tuple[str, str, str]] = []
 
     def _append(self, kind: str, subject: str, message: str, *rest: object) -> None:
