@@ -4,6 +4,7 @@
     tags.take('I am <emotion value="hap')       # ["I am "]
     tags.take('py"/> glad: <spell>A1</spell>')  # ["glad: A 1"]
     tags.take('<break time="1s"/>Well')         # [" ", 1.0, "Well"], of which 1.0 are seconds of silence
+    tags.take("<<h|ə|ˈ|l|oʊ>>")                 # ["halou"], of a word that is given in phones
 
 `clip_fields` does the same to the text of a clip.
 """
@@ -24,11 +25,17 @@ _NAMES = ("break", "emotion", "speed", "volume", "spell", "phoneme")
 _NAME = "|".join(_NAMES)
 _BEGINNINGS = "|".join(sorted({name[:count] for name in _NAMES for count in range(len(name))}, key=len)[1:])
 _ATTRIBUTES = r"(?:\s[^<>]{0,200}|/)?"
-_CUE = r"[A-Za-z][A-Za-z ,'-]{0,40}"
-_TAG = re.compile(rf"<(?P<end>/?)(?P<name>{_NAME})(?P<attributes>{_ATTRIBUTES})>")
-_TAG_OR_CUE = re.compile(rf"{_TAG.pattern}|\[{_CUE}\]")
-_BEGUN = re.compile(rf"</?(?:{_BEGINNINGS})?$|</?(?:{_NAME})(?:\s[^<>]{{0,200}}|/)?$")
-_BEGUN_CUE = re.compile(rf"{_BEGUN.pattern}|\[(?:{_CUE})?$")
+ANY_CUE = r"[A-Za-z][A-Za-z ,'-]{0,40}"
+"""Words in brackets, such as [laughs]."""
+_PHONES = r"<<(?P<phones>[^<>\s|]{1,20}(?:\|[^<>\s|]{0,20}){1,60})>>"
+_TAG = rf"<(?P<end>/?)(?P<name>{_NAME})(?P<attributes>{_ATTRIBUTES})>|{_PHONES}"
+_BEGUN = rf"</?(?:{_BEGINNINGS})?$|</?(?:{_NAME})(?:\s[^<>]{{0,200}}|/)?$|<<[^<>\s]{{0,200}}>?$"
+_LETTERS = str.maketrans(
+    dict.fromkeys("|ˈˌː", "")
+    | dict(zip("ɛɜəɐʌæɑɒɔɪʊɹɾɡʔ", "eeaaaaaooiurrg'", strict=True))
+    | {"ʃ": "sh", "ʒ": "zh", "θ": "th", "ð": "th", "ŋ": "ng", "ɲ": "ny", "ɚ": "er", "ɝ": "er", "j": "y"}
+)
+"""How phones are written for a model that reads words."""
 _TIME = re.compile(r"\stime=[\"'](\d{1,5}(?:\.\d{1,3})?)(m?s)[\"']")
 _NOTHING = "…"
 """What is said where there are but tags: text without words is a moment of silence."""
@@ -37,9 +44,10 @@ _NOTHING = "…"
 class Tags:
     """Takes them out of a text that comes in pieces."""
 
-    def __init__(self, *, cues: bool = False) -> None:
-        """`cues`: also words in brackets, such as [laughs]."""
-        self._whole, self._begun = (_TAG_OR_CUE, _BEGUN_CUE) if cues else (_TAG, _BEGUN)
+    def __init__(self, cues: str | None = None) -> None:
+        """`cues`: a pattern of what in brackets is not read."""
+        self._whole = re.compile(rf"{_TAG}|\[(?:{cues})\]" if cues else _TAG)
+        self._begun = re.compile(rf"{_BEGUN}|\[(?:{ANY_CUE})?$" if cues else _BEGUN)
         self._held = ""
         """What may be the beginning of a tag."""
         self._spelling = self._after_tag = False
@@ -69,6 +77,8 @@ class Tags:
         return _joined([*self.take(text), self.rest()])
 
     def _tag(self, tag: re.Match[str]) -> list[Piece]:
+        if tag["phones"]:
+            return [self._plain(tag["phones"].translate(_LETTERS))]
         if tag["name"] == "spell":
             self._spelling = not tag["end"]
         if tag["end"]:

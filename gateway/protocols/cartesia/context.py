@@ -10,7 +10,7 @@ from gateway.audio.encoders import stream_encoder
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.cartesia.events import Messages
-from gateway.protocols.cartesia.request import CARTESIA, Generation
+from gateway.protocols.cartesia.request import CARTESIA, CUES, Generation
 from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
@@ -31,7 +31,7 @@ class Context(DialogueListener):
         send: Callable[[dict[str, Any]], None],
     ) -> None:
         """`first`: the message that opens it. `send` puts a message into the socket's outbox."""
-        self.dialogue = Dialogue(gateway, request_id, start, CARTESIA, self, Tags())
+        self.dialogue = Dialogue(gateway, request_id, start, CARTESIA, self, Tags(CUES))
         self._send = send
         self._encoder = stream_encoder(first.output_format.format, start.sample_rate, noted=False)
         self._messages = Messages(first.context_id)

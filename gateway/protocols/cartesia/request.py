@@ -20,6 +20,8 @@ CARTESIA = "cartesia"
 """The protocol's name, in metrics and sessions."""
 _SAMPLES = {"pcm_s16le": "pcm", "pcm_f32le": "f32", "pcm_mulaw": "ulaw", "pcm_alaw": "alaw"}
 """Encodings, and our formats."""
+CUES = "laughter"
+"""What in brackets is not read."""
 _SPEEDS = {"slow": 0.8, "normal": 1.0, "fast": 1.2}
 _THEIR_VOICE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -79,6 +81,8 @@ class Generation(_Part):
     locale: Language | None = None
     generation_config: GenerationConfig | None = None
     speed: Annotated[Annotated[float, Field(ge=0.25, le=4)] | None, BeforeValidator(_speed)] = None
+    normalization: Text | None = None
+    """"off", or how figures are put into words, which is decided here."""
     context_id: Annotated[Text, Field(max_length=256)] | None = None
     add_timestamps: bool | None = False
     keep_on: Annotated[bool | None, Field(alias="continue")] = False
@@ -98,7 +102,7 @@ class Generation(_Part):
         output = self.output_format
         fields = {
             **await self._options(gateway),
-            **clip_fields(self.transcript, Tags()),
+            **clip_fields(self.transcript, Tags(CUES)),
             "format": output.format,
             "bit_rate": output.bit_rate,
         }
@@ -119,6 +123,7 @@ class Generation(_Part):
             "language": self.language or self.locale,
             "timestamps": "word" if self.add_timestamps else "none",
             "sample_rate": self.output_format.sample_rate,
+            "normalize": "off" if self.normalization == "off" else "auto",
             "speed": config_speed or self.speed or 1.0,
         }
 

@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 from gateway.errors import from_validation
 from gateway.live.messages import Start
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, OutputFormat, output_format
-from gateway.protocols.elevenlabs.request import VoiceSettings, has_cues, known_model
+from gateway.protocols.elevenlabs.request import VoiceSettings, cues_of, known_model
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.tags import Tags
 from gateway.requests import Language, Text, fields_of
@@ -118,7 +118,7 @@ class Options:
     @property
     def tags(self) -> Tags:
         """The tags that the model's text may have."""
-        return Tags(cues=has_cues(self._query.model_id))
+        return Tags(cues_of(self._query.model_id))
 
     def start(self, gateway: Gateway, voice: str, settings: VoiceSettings | None) -> Start:
         """The beginning of a context. Raises ApiError."""

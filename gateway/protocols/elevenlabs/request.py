@@ -12,7 +12,7 @@ from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
-from gateway.protocols.tags import Tags, clip_fields
+from gateway.protocols.tags import ANY_CUE, Tags, clip_fields
 from gateway.requests import Language, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
@@ -48,7 +48,7 @@ class ElevenLabsClip(Lenient):
         """The request as a `TtsRequest`. Raises ApiError."""
         output = output_format(format_name or DEFAULT_FORMAT)
         fields = {
-            **clip_fields(self.text, Tags(cues=has_cues(self.model_id))),
+            **clip_fields(self.text, Tags(cues_of(self.model_id))),
             "voice": voice,
             **known_model(gateway, self.model_id),
             "seed": self.seed,
@@ -62,9 +62,9 @@ class ElevenLabsClip(Lenient):
         return translated(fields)
 
 
-def has_cues(model: str | None) -> bool:
-    """Whether a model of theirs does what stands in brackets, such as [laughs], and reads none of it."""
-    return model is not None and model.startswith(("eleven_v3", "eleven_v4"))
+def cues_of(model: str | None) -> str | None:
+    """What a model of theirs does and does not read where it stands in brackets; None: nothing."""
+    return ANY_CUE if model is not None and model.startswith(("eleven_v3", "eleven_v4")) else None
 
 
 def known_model(gateway: Gateway, name: str | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.protocols.tags import Piece, Tags, clip_fields
+from gateway.protocols.tags import ANY_CUE, Piece, Tags, clip_fields
 
 TEXTS = [
     ("I am <emotion value='happy' /> glad.", "I am glad."),
@@ -14,6 +14,8 @@ TEXTS = [
     ('A <phoneme alphabet="ipa" ph="ˈmædɪsən">Madison</phoneme>!', "A Madison!"),
     ("One<break/>two", "One (0.4)two"),
     ('One. <break time="250ms" /><break time="9s"/> Two', "One. (0.25)(9.0)Two"),
+    ("Take <<m|ɛ|t|f|ˈ|ɔ|ɹ|m|ɪ|n>>, <<dʒ|ɑ|n>>.", "Take metformin, dzhan."),
+    ("1<<2|3, <<a>>, <<b|c>", "1<<2|3, <<a>>, <<b|c>"),
     ("Is 3 < 5, and a <b or <i>c</i>?", "Is 3 < 5, and a <b or <i>c</i>?"),
     ("<breakfast> at <spelling", "<breakfast> at <spelling"),
     ('Not closed <break time="1s"', 'Not closed <break time="1s"'),
@@ -42,12 +44,12 @@ def test_what_is_no_tag_does_not_wait() -> None:
 
 
 def test_words_in_brackets_are_cues_for_models_that_know_them() -> None:
-    tags = Tags(cues=True)
+    tags = Tags(ANY_CUE)
     assert tags.take("[laughs softly] Well, [1] is [whisp") + tags.take("ers] it.") == [
         "Well, [1] is ",
         "it.",
     ]
-    assert clip_fields("[laughs]", Tags(cues=True)) == {"text": "…"}
+    assert clip_fields("[laughs]", Tags(ANY_CUE)) == {"text": "…"}
     assert clip_fields("[laughs]", Tags()) == {"text": "[laughs]"}
 
 

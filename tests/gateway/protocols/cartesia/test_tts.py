@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,9 @@ import soundfile
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from gateway.protocols.cartesia.request import Generation
+from gateway.service import Gateway
+from gateway.settings import load_settings
 from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, all_free, started_fleets
 
 KEY = "acme-0123456789abcdef"
@@ -303,9 +307,22 @@ async def test_fields_that_mean_nothing_here_are_ignored_and_named(fleet: Gatewa
     assert answer.headers["X-Ignored-Fields"] == "generation_config.emotion, pronunciation_dict_id"
 
 
+@pytest.mark.parametrize(("normalization", "normalize"), [("off", "off"), ("en-IN", "auto"), (None, "auto")])
+async def test_figures_are_put_into_words_unless_the_client_does_not_want_that(
+    tmp_path: Path, normalization: str | None, normalize: str
+) -> None:
+    gateway = Gateway(load_settings(worker_urls="http://127.0.0.1:9", data_dir=tmp_path))
+    order = Generation(transcript="1,234", normalization=normalization)
+    assert not order.ignored
+    assert (await order.to_tts_request(gateway)).normalize == normalize
+    assert (await order.to_start(gateway)).normalize == normalize
+
+
 async def test_tags_in_a_transcript_are_not_read(fleet: GatewayProcess) -> None:
     plain = await seconds_of_text(fleet)
     assert await seconds_of_text(fleet, f'<emotion value="happy" /><speed ratio="1.2"/>{TEXT}') == plain
+    assert await seconds_of_text(fleet, f"[laughter] {TEXT}") == plain
+    assert await seconds_of_text(fleet, f"[sighs] {TEXT}") > plain
     paused = await seconds_of_text(fleet, f'{TEXT} <break time="1500ms"/> {TEXT}')
     assert paused == pytest.approx(2 * plain + 1.5, abs=0.1)
     async with contexts(fleet) as socket:
