@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 from gateway.text.addresses import address_rules
-from gateway.text.chinese import counting, days, names, notation, two
+from gateway.text.chinese import counting, days, money, names, notation, subjects, two
 from gateway.text.chinese.counting import NUMBER, say_number
-from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
+from gateway.text.chinese.numbers import cardinal, digits, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
 from gateway.text.english.numbers import roman
 from gateway.text.marks import FIGURES, NOTE, RAISED
@@ -20,37 +19,11 @@ _SIGNS = {
     "\\": "反斜杠",
     "(": "", ")": "", "!": "", "'": "", "$": "", ";": "",
 }  # fmt: skip
-_COINS = {
-    "$": "美元", "€": "欧元", "£": "英镑", "¥": "元", "￥": "元", "₹": "卢比", "₩": "韩元", "₽": "卢布",
-    "HK$": "港元", "US$": "美元", "NT$": "新台币", "A$": "澳元", "C$": "加元", "S$": "新加坡元",
-}  # fmt: skip
-_CODES = {
-    "USD": "美元", "EUR": "欧元", "GBP": "英镑", "JPY": "日元", "CNY": "元人民币", "RMB": "元人民币",
-    "HKD": "港元", "TWD": "新台币", "KRW": "韩元", "CHF": "瑞士法郎", "CAD": "加元", "AUD": "澳元",
-    "SGD": "新加坡元",
-}  # fmt: skip
-_SCALES = {"k": 1_000, "K": 1_000, "m": 1_000_000, "M": 1_000_000, "b": 10**9, "B": 10**9, "bn": 10**9}
 _VULGAR = {
     "½": "二分之一", "⅓": "三分之一", "⅔": "三分之二", "¼": "四分之一", "¾": "四分之三", "⅕": "五分之一",
     "⅛": "八分之一", "⅜": "八分之三", "⅝": "八分之五", "⅞": "八分之七",
 }  # fmt: skip
 _ROMAN_SIGNS = {sign: number for number, sign in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ", start=1)}
-
-
-def _money(match: re.Match[str]) -> str:
-    coin = _COINS[match["sign"]]
-    amount, scale = match["amount"], match["scale"]
-    minus = "负" if match["minus"] else ""
-    if scale in _SCALES:
-        value = Decimal(amount.replace(",", "")) * _SCALES[scale]
-        return f"{minus}{large(value)}{coin}"
-    if "." in amount and not scale:
-        amount = amount.rstrip("0").rstrip(".")
-    return f"{minus}{number(amount)}{scale or ''}{coin}"
-
-
-def _code(match: re.Match[str]) -> str:
-    return f"{number(match['amount'])}{match['scale'] or ''}{_CODES[match['code']]}"
 
 
 def _date(match: re.Match[str]) -> str | None:
@@ -159,26 +132,14 @@ RULES: tuple[Rule, ...] = (
         rf"{_NOT_IN_WORD}(?P<y>[12]\d{{3}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})(?=T\d\d:|(?![A-Za-z0-9_.-][A-Za-z0-9_]|\d))",
         _date,
     ),
+    *subjects.RULES,
     *names.RULES,
     *notation.RULES,
     *two.RULES,
     *counting.RULES,
     rule(r"(?<=\d)T(?=\d\d:)", ""),
     rule(r"(?<!\d)9[/·]11(?!\d)", "九一一"),
-    rule(
-        r"(?:(?<![\w)\]%])(?P<minus>[-−]))?(?P<sign>(?:HK|US|NT|A|C|S)\$|[$€£¥￥₹₩₽])\s?"
-        rf"(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿|千|bn|[kKmMbB](?![A-Za-z]))?元?",
-        _money,
-    ),
-    rule(
-        rf"(?<![A-Za-z\d.,])(?P<amount>{NUMBER})\s?(?P<scale>百万|千万|万亿|万|亿)?\s?(?P<code>{'|'.join(_CODES)})"
-        r"(?![A-Za-z0-9])",
-        _code,
-    ),
-    rule(
-        rf"(?<![A-Za-z0-9])(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿)?元?(?![A-Za-z0-9])",
-        _code,
-    ),
+    *money.RULES,
     rule(r"(?P<say>\+\d{1,3}[ -]?\d{2,4}(?:[ -]?\d{3,4}){1,3})(?!\d)", _say_phone),
     rule(r"(?<![\d.-])(?P<say>1[3-9]\d(?:[ -]?\d{4}){2})(?!\d)", _say_phone),
     rule(r"(?<![\d.-])(?P<say>(?:0\d{2,3}|[48]00)-\d{3,4}-?\d{4}|[48]00-\d{3}-\d{4})(?!\d)", _say_phone),

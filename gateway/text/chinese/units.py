@@ -20,6 +20,7 @@ UNITS = {
     "m/s^2": "米每二次方秒",
     "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
     "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
+    "t": "吨", "bpm": "次每分钟", "kJ": "千焦", "kcal": "千卡",
 }  # fmt: skip
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 PER_UNIT = {

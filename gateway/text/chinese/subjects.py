@@ -1,0 +1,95 @@
+"""Chinese: what readers of one subject say for its signs: sport, medicine, hardware, parcels."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.chinese.units import UNIT, UNITS
+from gateway.text.rules import Rule, rule
+
+_WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
+_PERIODS = {"d": "天", "日": "日", "天": "天", "h": "小时", "min": "分钟"}
+_COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
+"""Behind a number of eight figures that is no day."""
+
+
+def _digits(match: re.Match[str]) -> str:
+    return digits(match["say"])
+
+
+def _score(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
+
+
+def _joined(match: re.Match[str]) -> str:
+    """Numbers with hyphens between them: of a parcel, of a room."""
+    return "杠".join(number(part) if len(part) < 3 else digits(part) for part in match["say"].split("-"))
+
+
+def _day(match: re.Match[str]) -> str:
+    return f"{digits(match['y'])}年{cardinal(int(match['m']))}月{cardinal(int(match['d']))}日"
+
+
+def _vertebrae(match: re.Match[str]) -> str:
+    """ "L4/5", "L5/S1"."""
+    return f"{match[1]}{cardinal(int(match[2]))}{match[3]}{cardinal(int(match[4]))}"
+
+
+def _changed(match: re.Match[str]) -> str:
+    """Lines of a program, "+120/-35"."""
+    return f"加{cardinal(int(match[1]))}、减{cardinal(int(match[2]))}"
+
+
+def _aircraft(match: re.Match[str]) -> str:
+    return "杠".join(map(digits, match["say"].split("-")))
+
+
+def _over(match: re.Match[str]) -> str:
+    """ "600+km"."""
+    return f"{number(match[1])}多{UNITS.get(match['unit'], '公里')}"
+
+
+def _tall(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}米{digits(match[2])}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", _score),
+    rule(r"(?<=\d秒)(?P<say>\d{2})(?![\d帧秒.])", _digits),
+    rule(r"(?<![\d.])([12])m([5-9]\d)(?![\dA-Za-z.])", _tall),
+    rule(r"(?:取件码|取货码|提货码|货架号?)[：:是为]?\s?(?P<say>\d{1,4}(?:-\d{1,5}){1,3})(?![\d-])", _joined),
+    rule(r"(?<=[教楼栋座馆])(?P<say>\d{1,2}-\d{3,4})(?![\d-])", _joined),
+    rule(r"(?<=\d[楼层])(?P<say>\d{3,4})(?=[，。；、\s室号房]|$)", _digits),
+    rule(
+        r"(?<![\d.,:/A-Za-z-])(?P<y>19\d\d|20\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])"
+        rf"(?!{_COUNTED}|-\d)",
+        _day,
+    ),
+    rule(r"(?<!\d)(?P<say>\d{2})(?=Q[1-4](?!\d)|H[12](?!\d))", _digits),
+    rule(r"(?<=M)2(?=余额|增速|同比|供应|规模|货币)", "二"),
+    rule(r"(?<![A-Za-z0-9])([CTLS])(\d{1,2})/([CTLS]?)(\d{1,2})(?=[、，。椎间节段水平])", _vertebrae),
+    rule(
+        r"(?:(?<=\dg/kg)|(?<=\dmg/kg)|(?<=\d[uμ]g/kg))[·/](?P<per>d|h|min|日|天)(?![A-Za-z])",
+        lambda match: f"每{_PERIODS[match['per']]}",
+    ),
+    rule(
+        r"(?<=[A-Za-z\d%])\s?(?P<say>[↑↓])(?=[，。；、）)\s]|$)",
+        lambda match: "偏高" if match["say"] == "↑" else "偏低",
+    ),
+    rule(r"(?<![\d+])\+(\d{1,6})\s?/\s?[-−](\d{1,6})(?=\s?行|\s?[，。）)]|$)", _changed),
+    rule(r"(?<=[RG]TX)\s?(?P<say>\d{4})(?!\d)", _digits),
+    rule(r"(?<![A-Za-z])i[3579]-(?P<say>\d{4,5})(?!\d)", _digits),
+    rule(r"(?<![A-Za-z0-9])A(?P<say>3[1-58]\d)(?=[客飞机，。、）\s-]|neo|$)", _digits),
+    rule(r"(?<![A-Za-z0-9])B(?P<say>7[0-8]7(?:-\d{1,3})?)(?![\dA-Za-z-])", _aircraft),
+    rule(r"(?<![\d.])(?P<say>\d{5})(?=\.HK(?![A-Za-z]))", _digits),
+    rule(r"(?<![A-Za-z])GB(?:/T)?\s?(?P<say>\d{4,6})(?![\d.-])", _digits),
+    rule(rf"(?<![\d.,])(\d{{1,6}})\+\s?(?P<unit>km|{UNIT})(?![A-Za-z0-9²³])", _over),
+    rule(
+        r"(?:(?<=V/)|(?<=电流)|(?<=电流[为是约：:]))(\d{1,3}(?:\.\d{1,2})?)\s?A(?![A-Za-z])",
+        lambda match: f"{number(match[1])}安",
+    ),
+    rule(r"(?<=\d)[\"”″](?=\s?(?:电视|显示器|屏|平板|轮|蛋糕|披萨|的))", "英寸"),
+    rule(r"[φΦ⌀∅]\s?(?=\d)", "直径"),
+    rule(r"(?<=\dV)/(?=\d{1,3}(?:\.\d{1,2})?(?:A|mA|Hz|W)(?![A-Za-z]))", "，"),
+)
