@@ -95,6 +95,7 @@ class EngineLoop:
         self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or what to add
         self._changed = threading.Condition()
         self._closing = False
+        self._at_end: Callable[[], object] | None = None
         self._lost: Exception | None = None
         self._step_began: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -137,6 +138,12 @@ class EngineLoop:
         else:
             self._thread.join(limit_seconds)
         return not self._thread.is_alive()
+
+    def leave(self, at_end: Callable[[], object]) -> None:
+        """`close` without waiting, so that garbage collection may call it; its thread then calls `at_end`."""
+        with self._changed:
+            self._closing, self._at_end = True, at_end
+            self._changed.notify()
 
     def forked(self) -> None:
         """See `engine.forks`."""
@@ -183,6 +190,8 @@ class EngineLoop:
             with self._changed:
                 self.error = error
         self._end_all()
+        if self._at_end is not None:
+            self._at_end()
 
     def _step(self) -> Sequence[StepOutput]:
         self._step_began = time.monotonic()

@@ -104,10 +104,17 @@ class OutputStream:
         event_loop = asyncio.get_running_loop()
         while True:
             woken = event_loop.create_future()
-            output = self.take_or_wait(Reader(event_loop, partial(_resolve, woken), self))
+            reader = Reader(event_loop, partial(_resolve, woken), self)
+            output = self.take_or_wait(reader)
             if output is not None:
                 return output
-            await woken
+            try:
+                await woken
+            except BaseException:  # so that nobody wakes an event loop that has gone by then
+                with self._changed:
+                    if self._reader is reader:
+                        self._reader = None
+                raise
 
     async def each(self, take: Callable[[StepOutput], None]) -> None:
         """Calls `take` in this event loop with every output as soon as it is there; returns after the last.

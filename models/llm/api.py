@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict
@@ -253,6 +254,7 @@ class LLM:
                 raise EngineError(_UNFINISHED)
             loop = EngineLoop(self._engine, name="llm")
             loop.start()
+            weakref.finalize(self, loop.leave, self._engine.close).atexit = False
             return loop
         finally:
             self._stepping.release()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -46,7 +47,10 @@ DEFAULT_ADAPTER = "default"
 
 
 class VoxCPM:
-    """A loaded model with its engine thread, or a pool of them. Use as a context manager or call `close`."""
+    """A loaded model with its engine thread, or a pool of them. Use as a context manager or call `close`.
+
+    An engine that nobody holds any more, nor a stream of it, ends by itself; a pool has to be closed.
+    """
 
     def __init__(self, engine: VoxCPMEngine | DevicePool) -> None:
         self._engine = engine
@@ -56,6 +60,7 @@ class VoxCPM:
         else:
             self._loop = EngineLoop(engine, name="voxcpm")
             self._loop.start()
+            weakref.finalize(self, self._loop.leave, engine.close).atexit = False
 
     @classmethod
     def from_pretrained(
@@ -166,7 +171,7 @@ class VoxCPM:
         )
         check_numbers(request, self.info.patch_seconds)
         texts = parts(text, self.info.part_characters, self.info.languages)
-        return SpeechStream(self._loop, request, texts, self.info)
+        return SpeechStream(self._loop, request, texts, self.info, owner=self)
 
     def synthesize(self, text: str, **options: Any) -> np.ndarray:
         """The whole clip, float32 [samples]; `options` as in `generate`."""

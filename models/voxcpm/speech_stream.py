@@ -26,10 +26,15 @@ class SpeechStream:
     """
 
     def __init__(
-        self, loop: EngineLoop | DevicePool, request: SpeechRequest, texts: list[str], info: ModelInfo
+        self,
+        loop: EngineLoop | DevicePool,
+        request: SpeechRequest,
+        texts: list[str],
+        info: ModelInfo,
+        owner: object = None,
     ) -> None:
-        """texts: the parts of `request.text`. Raises RequestError."""
-        self._loop, self._request, self._info = loop, request, info
+        """texts: the parts of `request.text`. owner: whose end is the end of `loop`. Raises RequestError."""
+        self._loop, self._request, self._info, self._owner = loop, request, info, owner
         self._texts = deque(texts or [request.text])
         self._patches = 0
         self._cancelled = False

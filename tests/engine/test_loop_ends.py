@@ -95,6 +95,25 @@ def test_a_request_whose_event_loop_is_gone_is_cancelled(loop: EngineLoop, engin
     assert engine.runner.released == ["a"] and not reading.done()
 
 
+def test_a_task_that_was_cancelled_is_woken_no_more(
+    loop: EngineLoop, engine: Adapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.gate.clear()
+    stream = loop.submit(Request("a", [1], 900))
+
+    async def read_for_a_moment() -> None:
+        reading = asyncio.create_task(read_all(stream))
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+        stream.cancel()
+
+    asyncio.run(read_for_a_moment())
+    engine.gate.set()
+    assert len(list(stream)) < 900
+    assert not caplog.records
+
+
 def die(*args: object) -> None:
     raise RuntimeError("out of memory")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,18 @@ def test_a_stream_that_nobody_iterates_is_cancelled(voice: VoxCPM) -> None:
     gc.collect()
     assert handed_over.cancelled and len(list(handed_over)) < 1000
     assert request_id not in voice._loop._streams
+
+
+def test_an_engine_ends_once_nobody_holds_it_or_a_stream_of_it() -> None:
+    voice = VoxCPM.from_pretrained(CHECKPOINT, silence_guard=False)
+    thread, engine = voice._loop._thread, weakref.ref(voice._engine)
+    stream = voice.generate("hello world", seed=1)
+    del voice
+    assert sum(map(len, stream)) and thread.is_alive()
+    del stream
+    thread.join(60)
+    gc.collect()
+    assert not thread.is_alive() and engine() is None
 
 
 async def test_tasks_and_threads_share_one_engine(voice: VoxCPM) -> None:

@@ -129,6 +129,15 @@ def test_a_stream_tells_tokens_as_they_come_and_can_be_left(llm: LLM) -> None:
         llm.generate(["hello"], use_tqdm=False)
 
 
+def test_a_model_that_gave_a_stream_ends_once_nobody_holds_it(checkpoint_directory: Path) -> None:
+    llm = LLM(str(checkpoint_directory), device="cpu")
+    assert asyncio.run(collect(llm, SamplingParams(max_tokens=2)))
+    thread = llm._loop._thread
+    del llm
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 async def collect(llm: LLM, params: SamplingParams) -> list[int]:
     return [output.token async for output in llm.stream("hello", params)]
 
