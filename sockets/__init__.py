@@ -8,6 +8,7 @@ cookies.py       of a request, which nobody here reads
 outbox.py        messages on their way to a peer who may read slowly
 silence.py       noticing that nothing was heard, or said, for a while
 untrusted.py     what a peer sent, made fit for a log
+hangup.py        the terminal is closed
 guesses.py       secrets: how easy to guess, and who guesses too often
 secret_files.py  settings that stand in files of their own
 """

@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from sockets.at_once import at_once_protocol
+from sockets.hangup import end_at_hangup
 from telemetry.build import build
 from worker.app import create_app
 from worker.connections import http_protocol
@@ -139,6 +140,7 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     config = server_config(app, settings)
     where = {"worker_id": worker.worker_id, "host": settings.host, "port": port}
     logger.info("listening", **where, model=settings.model, build=build())
+    end_at_hangup()
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
     if worker.engine.is_loading or worker.engine.is_lost:

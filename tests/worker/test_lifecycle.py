@@ -94,7 +94,7 @@ def test_a_drain_while_loading_holds_afterwards(start_worker: StartWorker, tmp_p
     worker.wait_for(lambda status: status.state == "DRAINING")
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_a_signal_ends_an_idle_worker_cleanly(start_worker: StartWorker, sig: signal.Signals) -> None:
     worker = start_worker("cli").wait_until_ready()
     async with worker.connect() as websocket:

@@ -8,6 +8,7 @@ import signal
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.gateway.stages.processes import (
     LONG_TEXT,
@@ -101,13 +102,14 @@ async def test_workers_with_a_secret_are_reached_with_it_only(start: StartFleet)
         check_error(await http.post("/tts", json={"text": TEXT}), 503)
 
 
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_gateway_that_is_told_to_stop_lets_streams_finish_and_takes_no_more(
-    start: StartFleet,
+    start: StartFleet, sig: signal.Signals
 ) -> None:
     gateway, _ = start(1, slots=2, step_ms=20)
     async with gateway.stream(text=LONG_TEXT, seed=9) as stream, gateway.http() as http:
         await stream.receive_audio()
-        gateway.process.send_signal(signal.SIGTERM)
+        gateway.process.send_signal(sig)
 
         async def refused() -> httpx.Response | None:
             response = await http.get("/ready")
