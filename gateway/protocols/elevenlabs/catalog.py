@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.api.voices.voices import visible_voices
 from gateway.errors import ApiError
@@ -25,23 +27,55 @@ async def list_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     return {"voices": await _voices(request, gateway)}
 
 
+class VoiceSearch(BaseModel):
+    """What a client looks for; what voices here have no label for is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    search: str = ""
+    page_size: Annotated[int, Field(ge=1, le=100)] = 10
+    next_page_token: str = ""
+    voice_ids: Annotated[list[str], Field(max_length=100)] = []
+    category: str = ""
+    voice_type: str = ""
+    """See `_TYPES`."""
+    language: list[str] = []
+    sort: str = ""
+    sort_direction: str = "asc"
+
+    def found(self, voices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those that fit, in the order that is asked for."""
+        fitting = [voice for voice in voices if self._fits(voice)]
+        if self.sort == "name":
+            fitting.sort(key=lambda voice: voice["name"].casefold(), reverse=self.sort_direction == "desc")
+        return fitting
+
+    def _fits(self, voice: dict[str, Any]) -> bool:
+        language = voice["labels"].get("language")
+        words = f"{voice['name']} {voice['description']} {' '.join(voice['labels'].values())}"
+        return (
+            self.search.casefold() in words.casefold()
+            and (not self.voice_ids or voice["voice_id"] in self.voice_ids)
+            and self.category in ("", voice["category"])
+            and _TYPES.get(self.voice_type, lambda voice: True)(voice)
+            and (not self.language or language in self.language)
+        )
+
+
 @router.get("/v2/voices")
 async def search_voices(
-    request: Request,
-    gateway: GatewayDep,
-    search: str = "",
-    page_size: Annotated[int, Query(ge=1, le=100)] = 10,
-    next_page_token: str = "",
+    request: Request, gateway: GatewayDep, search: Annotated[VoiceSearch, Query()]
 ) -> dict[str, Any]:
     """The same, page by page."""
-    voices = [voice for voice in await _voices(request, gateway) if _matches(voice, search)]
+    voices = search.found(await _voices(request, gateway))
     start = 0
-    if next_page_token:
-        places = (place for place, voice in enumerate(voices) if voice["voice_id"] == next_page_token)
+    if search.next_page_token:
+        places = (place for place, voice in enumerate(voices) if voice["voice_id"] == search.next_page_token)
         start = next(places, len(voices))
-    following = voices[start + page_size : start + page_size + 1]
+    end = start + search.page_size
+    following = voices[end : end + 1]
     return {
-        "voices": voices[start : start + page_size],
+        "voices": voices[start:end],
         "has_more": bool(following),
         "total_count": len(voices),
         "next_page_token": following[0]["voice_id"] if following else None,
@@ -114,6 +148,17 @@ def _describe(voice: dict[str, Any], address: str) -> dict[str, Any]:
     }
 
 
-def _matches(voice: dict[str, Any], search: str) -> bool:
-    words = f"{voice['name']} {voice['description']} {' '.join(voice['labels'].values())}"
-    return search.casefold() in words.casefold()
+def _is_premade(voice: dict[str, Any]) -> bool:
+    return voice["category"] == "premade"
+
+
+_TYPES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "default": _is_premade,
+    "personal": lambda voice: voice["is_owner"],
+    "workspace": lambda voice: not voice["is_owner"] and not _is_premade(voice),
+    "community": lambda voice: False,
+    "non-default": lambda voice: not _is_premade(voice),
+    "non-community": lambda voice: not _is_premade(voice),
+    "saved": lambda voice: not _is_premade(voice),
+}
+"""What ElevenLabs calls whose voices."""

@@ -11,7 +11,7 @@ from gateway.errors import ApiError, ErrorShape
 _PREFIXES = ("/v1/text-to-speech/", "/v1/text-to-dialogue", "/v1/voices", "/v2/voices", "/v1/user")
 
 
-_FIELDS = {"adapter": "model_id", "model": "model_id"}
+_FIELDS = {"adapter": "model_id", "model": "model_id", "voice": "voice_id"}
 """Ours, and what their clients call it."""
 
 

@@ -81,7 +81,8 @@ async def test_their_ids_mean_the_default_voice(fleet: GatewayProcess) -> None:
     assert (await ask(fleet, voice=RACHEL)).content == pcm_of(TEXT, 5)
     refused = await ask(fleet, voice="nobody")
     assert refused.status_code == 404
-    assert refused.json()["detail"]["status"] == "unknown_voice"
+    detail = refused.json()["detail"]
+    assert (detail["status"], detail["param"]) == ("unknown_voice", "voice_id")
 
 
 async def test_what_shapes_their_models_is_ignored_and_named(fleet: GatewayProcess) -> None:
@@ -172,6 +173,10 @@ async def test_voices_and_models_are_listed(fleet: GatewayProcess) -> None:
     async with fleet.http() as http:
         voices = (await http.get("/v1/voices")).json()["voices"]
         page = (await http.get("/v2/voices", params={"page_size": 1, "search": "def"})).json()
+        listed = [("voice_ids", "default"), ("voice_ids", "other"), ("language", "en"), ("language", "de")]
+        none = (await http.get("/v2/voices", params=listed)).json()
+        one = (await http.get("/v2/voices", params=listed[:2])).json()
+        too_many = await http.get("/v2/voices", params={"page_size": 101})
         voice = (await http.get("/v1/voices/default")).json()
         missing = await http.get("/v1/voices/nobody")
         theirs = (await http.get("/v1/models", headers={"xi-api-key": "any"})).json()
@@ -183,6 +188,8 @@ async def test_voices_and_models_are_listed(fleet: GatewayProcess) -> None:
     assert voice["preview_url"].startswith(f"{fleet.url}/")
     assert behind_tls.json()["preview_url"] == voice["preview_url"].replace("http", "https", 1)
     assert page == {"voices": [voice], "has_more": False, "total_count": 1, "next_page_token": None}
+    assert one == page and (none["voices"], none["total_count"]) == ([], 0)
+    assert too_many.status_code == 422 and too_many.json()["detail"][0]["loc"] == ["body", "page_size"]
     assert missing.status_code == 404 and missing.json()["detail"]["status"] == "voice_not_found"
     assert theirs[0]["can_do_text_to_speech"] and theirs[0]["model_id"] == openai["data"][0]["id"]
 
