@@ -16,7 +16,7 @@ import pytest
 
 from tests.voxfleet.conftest import ROOT, Served, is_gone, speak, voxfleet, wait_until
 
-TEXT = "A sentence that takes a while to say, and is said again and again. " * 2
+TEXT = "A sentence that takes a while to say, and is said again and again."
 TOKEN = "correct-horse-battery-staple"
 FILE = """
 workers:
@@ -136,7 +136,7 @@ def test_a_model_without_workers_is_started_by_its_first_request(up: Callable[..
     wait_until(lambda: fleet.serves(0), "the fleet reports")
     assert fleet.served.children("worker") == []
     speak(fleet.url)  # which was held meanwhile
-    assert "fleet_up_cold" in fleet.sayings()
+    wait_until(lambda: "fleet_up_cold" in fleet.sayings(), "the next report says why it came")
     wait_until(lambda: fleet.serves(0) and not fleet.served.children("worker"), "nobody asks any more")
     assert "fleet_down_idle" in fleet.sayings()
     speak(fleet.url, model="synthetic")  # at the address of a worker that is gone
