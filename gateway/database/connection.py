@@ -16,7 +16,7 @@ import math
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from socket import gaierror
 from typing import Any
@@ -53,6 +53,8 @@ class Database:
         self._address = Address(url)
         self._reserve = Reserve(self._address.file) if self._address.file else None
         self._ends_at = math.inf
+        self._under_way: set[asyncio.Timeout] = set()
+        """Transactions of PostgreSQL, which may stay silent: those of SQLite wait in a thread."""
         self._engine: AsyncEngine | None = None
         self._sessions: async_sessionmaker[AsyncSession] | None = None
 
@@ -92,15 +94,35 @@ class Database:
         )
 
     def end_within(self, seconds: float) -> None:
-        """The gateway ends: for so long, all transactions from now on wait for SQLite at another process."""
+        """The gateway ends: for so long, all transactions wait for PostgreSQL, and new ones for SQLite."""
         self._ends_at = min(self._ends_at, time.monotonic() + seconds)
+        for timeout in self._under_way:
+            if not timeout.expired():
+                timeout.reschedule(self._latest())
 
     def _hurry(self, connection: Any, *_: object) -> None:
         if self._ends_at < math.inf:
-            left = max(_LEAST_PATIENCE_SECONDS, min(BUSY_SECONDS, self._ends_at - time.monotonic()))
             cursor = connection.cursor()
-            cursor.execute(f"PRAGMA busy_timeout={left * 1000:.0f}")
+            cursor.execute(f"PRAGMA busy_timeout={min(BUSY_SECONDS, self._left()) * 1000:.0f}")
             cursor.close()
+
+    def _left(self) -> float:
+        """Seconds until the gateway has ended."""
+        return max(_LEAST_PATIENCE_SECONDS, self._ends_at - time.monotonic())
+
+    def _latest(self) -> float | None:
+        """When a transaction has to be over, by the clock of the event loop."""
+        return None if self._ends_at == math.inf else asyncio.get_running_loop().time() + self._left()
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Raises TimeoutError."""
+        async with asyncio.timeout_at(self._latest()) as timeout:
+            self._under_way.add(timeout)
+            try:
+                yield
+            finally:
+                self._under_way.discard(timeout)
 
     async def close(self) -> None:
         """Cut the connections."""
@@ -121,7 +143,10 @@ class Database:
         if erasing:
             await self._make_room()
         try:
-            async with self._sessions.begin() as session:
+            async with (
+                nullcontext() if self._address.is_sqlite else self._in_time(),
+                self._sessions.begin() as session,
+            ):
                 yield session
         except (TimeoutError, ConnectionError, gaierror) as error:
             raise DatabaseError("the database does not answer") from error

@@ -210,6 +210,27 @@ async def test_postgresql_that_answers_no_more_is_given_up(
     await database.close()
 
 
+async def test_who_ends_waits_no_longer_for_a_silent_postgresql(postgres: PostgresServer) -> None:
+    database, asks = Database(postgres.create_database()), asyncio.Event()
+    await database.open()
+
+    async def ask() -> None:
+        async with database.transaction() as rows:
+            await rows.execute(text("SELECT 1"))
+            asks.set()
+            await rows.execute(text("SELECT pg_sleep(15)"))
+
+    under_way = asyncio.create_task(ask())
+    await asks.wait()
+    for _ in range(2):
+        database.end_within(0)
+        await asyncio.wait({under_way}, timeout=0.2)
+    for asking in (under_way, ask()):
+        with pytest.raises(DatabaseError, match="does not answer"):
+            await asking
+    await database.close()
+
+
 async def test_a_database_of_a_later_version_is_left_alone(database_url: str) -> None:
     database = Database(database_url)
     await database.open()
