@@ -223,6 +223,8 @@ class Dialogue:
         """
         heard = self._session.cancel(played_samples).characters
         self._spoken, self._silent, self._appended = self._fed, 0, ""
+        if self._tags is not None:
+            self._tags.forget()
         for waiting in (self._breaks, self._ends, self._flushes, self._silences):
             waiting.clear()
         self.has_text = False

@@ -48,11 +48,11 @@ class Tags:
         """`cues`: a pattern of what in brackets is not read."""
         self._whole = re.compile(rf"{_TAG}|\[(?:{cues})\]" if cues else _TAG)
         self._begun = re.compile(rf"{_BEGUN}|\[(?:{ANY_CUE})?$" if cues else _BEGUN)
-        self._held = ""
+        self._held: str
         """What may be the beginning of a tag."""
-        self._spelling = self._after_tag = False
-        self._last = " "
+        self._last: str
         """The character before."""
+        self.forget()
 
     def take(self, text: str) -> list[Piece]:
         """What of it is to be said by now."""
@@ -71,6 +71,11 @@ class Tags:
         """What waited for more, which does not come."""
         held, self._held = self._held, ""
         return self._plain(held)
+
+    def forget(self) -> None:
+        """What comes next has nothing to do with what came before."""
+        self._held, self._last = "", " "
+        self._spelling = self._after_tag = False
 
     def whole(self, text: str) -> list[Piece]:
         """What is to be said of a text to which nothing comes any more."""

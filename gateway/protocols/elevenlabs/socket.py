@@ -156,8 +156,10 @@ class Connection:
             if message.text and message.text.strip():
                 context.refused(_CLOSED)
             return
-        if message.text and (dialogue.has_text or message.text.strip()):  # a blank only opens a context
+        if message.text and (dialogue.has_text or message.text.strip()):
             dialogue.append(message.text)
+        elif message.text:  # a blank opens a context, and keeps one that nothing was said in
+            dialogue.keep_alive()
         if message.flush or (self._options.speaks_at_once and message.text and message.text.strip()):
             dialogue.flush()
 

@@ -74,6 +74,12 @@ async def test_after_a_barge_in_what_comes_is_looked_at_anew(dialogue: Dialogue,
     assert listener.flushes == 1
 
 
+async def test_after_a_barge_in_nothing_of_a_tag_is_left(dialogue: Dialogue) -> None:
+    assert dialogue.append("Well <spell>A1 <break time=") == "Well A 1"
+    dialogue.clear()
+    assert dialogue.append("So it is.") == "So it is."
+
+
 @pytest.mark.parametrize(("seconds", "count", "kept"), [(20, 7, 6), (0.1, 1100, 1000)])
 async def test_silences_beyond_those_of_a_clip_are_left_out(
     dialogue: Dialogue, listener: Listener, seconds: float, count: int, kept: int

@@ -6,11 +6,14 @@ import base64
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from gateway.protocols.elevenlabs.messages import Message
+from gateway.protocols.elevenlabs.socket import Connection
 from tests.gateway.protocols.elevenlabs.told import Told
 from tests.gateway.stages.processes import TEXT, GatewayProcess, all_free, pcm_of, queue_of, started_fleets
 
@@ -280,6 +283,16 @@ async def test_a_context_for_which_there_is_no_room_ends_alone(fleet: GatewayPro
             await client.say(context_id=id, close_context=True)
             await client.hear_final(id)
             assert len(client.audio(id)) == len(pcm_of(TEXT, 5))
+
+
+@pytest.mark.parametrize("has_text", [False, True])
+def test_a_blank_is_text_behind_text_and_a_sign_of_life_before(has_text: bool) -> None:
+    done: list[str] = []
+    dialogue = SimpleNamespace(finishing=False, has_text=has_text, append=done.append)
+    dialogue.keep_alive = lambda: done.append("kept alive")
+    connection = SimpleNamespace(_options=SimpleNamespace(speaks_at_once=True))
+    Connection._speak(connection, SimpleNamespace(dialogue=dialogue), Message(text=" "))
+    assert done == [" " if has_text else "kept alive"]
 
 
 async def test_nothing_said_is_nothing_heard(fleet: GatewayProcess) -> None:
