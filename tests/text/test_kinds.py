@@ -31,6 +31,29 @@ ENGLISH = {
     " eleven hundred Zulu, from the twenty-ninth at twelve hundred Zulu to the thirtieth at eighteen"
     " hundred Zulu, wind calm, visibility six thousand meters, heavy showers of rain, from the twenty-ninth"
     " at fourteen thirty Zulu, ceiling and visibility okay",
+    "1600 Penn Ave, 2300 block of W. 5th St., in 1600 Oak trees": "sixteen hundred Penn Avenue,"
+    " twenty-three hundred block of W. fifth Street, in sixteen hundred Oak trees",
+    "Sr. PM, Sr. Engineer Bob, Sr. Maria": "Senior PM, Senior Engineer Bob, Sister Maria",
+    "est. delivery Fri., est. 1990, OTP is 482-913, Acct ****1234": "estimated delivery Friday, established"
+    " nineteen ninety, OTP is four eight two, nine one three, Acct ending in one two three four",
+    "Reg. (EU) 2016/679; Directive 95/46/EC": "Reg. (EU) twenty sixteen, six hundred seventy-nine;"
+    " Directive ninety-five, forty-six E C",
+    "Tue Nov 26 17:03:12 2024 +0100": "Tuesday November twenty-sixth seventeen oh three and twelve seconds,"
+    " twenty twenty-four, U T C plus one",
+    "Node 14/16, 27/37 passes, 7/16 inch": "Node fourteen, sixteen, twenty-seven out of thirty-seven"
+    " passes, seven sixteenths inch",
+    "SAT/SUN 0700-0000, MON-FRI, at 2358 GMT": "Saturday and Sunday oh seven hundred to midnight, Monday to"
+    " Friday, at twenty-three fifty-eight G M T",
+    "Q dmg 40/65/90/115, K/D/A 12/3/7, XP ×1.5, regen 5/s": "Q dmg forty, sixty-five, ninety, one hundred"
+    " fifteen, K/D/A twelve, three, seven, XP times one point five, regen five per second",
+    'Dow +123.74 pts, (−3.5 bps), 8GB/256GB, 6.1" OLED, 269 yds': "Dow plus one hundred twenty-three"
+    " point seven four points, (minus three point five basis points), eight gigabytes, two hundred"
+    " fifty-six gigabytes, six point one inch OLED, two hundred sixty-nine yards",
+    "up from 1-in-8; N=12; p = .028; x != 'a'": "up from one in eight; N equals twelve; p equals point zero"
+    " two eight; x is not equal to 'a'",
+    "500 mg x10d, DOI 10.1038/s41586-024, PMID 12345678, pre-1900": "five hundred milligrams for ten days,"
+    " DOI one zero dot one zero three eight slash s four one five eight six dash zero two four, PMID one"
+    " two three four five six seven eight, pre nineteen hundred",
     "500 mg q8h x 7 days": "five hundred milligrams every eight hours for seven days",
     "WBC 7.2 x 10^9/L, 24 mEq/L, 35 U/L": "WBC seven point two times ten to the power of nine per liter,"
     " twenty-four milliequivalents per liter, thirty-five units per liter",

@@ -48,7 +48,7 @@ ENGLISH = {
     "Q1 2024, FY2025, the 90's": "Q one twenty twenty-four, FY twenty twenty-five, the nineties",
     "§ 12 and §§ 3-5": "section twelve and sections three to five",
     "Mr. & Mrs. Lee & Co., 5 J. & K.": "Mister and Missus Lee and Co., five J. and K.",
-    "1600 Pennsylvania Ave NW": "one thousand six hundred Pennsylvania Avenue NW",
+    "1600 Pennsylvania Ave NW": "sixteen hundred Pennsylvania Avenue NW",
     "p<0.05, 3<5, <10, ≥ 3": "p is less than zero point zero five, three is less than five, less than ten,"
     " greater than or equal to three",
     "$1.2-1.5 million, €5–10, US$5-10bn": "one point two to one point five million dollars, five"

@@ -32,7 +32,16 @@ from gateway.text.english import (
     years,
 )
 from gateway.text.english.numbers import cardinal, digits
-from gateway.text.english.subjects import citations, doses, formulas, notation, verses, weather
+from gateway.text.english.subjects import (
+    citations,
+    doses,
+    formulas,
+    notation,
+    offices,
+    programs,
+    verses,
+    weather,
+)
 from gateway.text.rules import Rules
 
 __all__ = ["RULES", "SPELT", "letters"]
@@ -52,12 +61,14 @@ def _address_number(text: str) -> str:
 RULES = Rules(
     *address_rules(_SIGNS, _address_number),
     *weather.RULES,
+    *offices.RULES,
     *verses.RULES,
     *citations.RULES,
     *doses.RULES,
     *notation.RULES,
     *calendar.RULES,
     *times.RULES,
+    *programs.RULES,
     *years.RULES,
     *formulas.RULES,
     *identifiers.RULES,

@@ -106,6 +106,7 @@ def _month_and_year(match: re.Match[str]) -> str:
 
 
 _WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
+_SHOUTED = _WEEKDAY.upper()
 _NAMED = "|".join((*MONTHS, *sorted(_SHORT, key=len, reverse=True)))
 """Months."""
 RULES: tuple[Rule, ...] = (
@@ -174,10 +175,17 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"(?<!\b[Tt]he )(?<![-–—])\b(?P<say>(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\.)"
-        r"(?=[,;:/)]|\s(?:&|[a-z]))",
+        r"(?=[,;:/)]|\s(?:[&~]|[a-z]))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],
     ),
     rule(rf"\b(?P<say>(?:{'|'.join(_SHORT)})\b\.?)(?=\s\d)", lambda match: _month_name(match["say"])),
+    rule(
+        rf"\b(?P<from>{_SHOUTED})(?P<to>{_TO}|/)(?P<until>{_SHOUTED})\b",
+        lambda match: (
+            f"{_WEEKDAYS[match['from'].capitalize()]} {'and' if match['to'] == '/' else 'to'}"
+            f" {_WEEKDAYS[match['until'].capitalize()]}"
+        ),
+    ),
     rule(rf"\b(?P<from>{_WEEKDAY})\.?{_TO}(?P<until>{_WEEKDAY})\b(?:\.(?=[,:;)]|\s+[a-z\d]))?", _weekdays),
     rule(
         rf"\b(?P<say>(?:{_WEEKDAY})\b\.?)(?=,?\s(?:\d|{'|'.join(_SHORT)}))",

@@ -17,7 +17,8 @@ def _phone(match: re.Match[str]) -> str:
 
 def _international(match: re.Match[str]) -> str | None:
     """A quotation, "+12.10 (1.40%)", is none."""
-    return None if "." in match["say"] and " " in match["say"] else _phone(match)
+    is_quoted = re.fullmatch(r"\+\d+\.\d+", match["say"]) or ("." in match["say"] and " " in match["say"])
+    return None if is_quoted else _phone(match)
 
 
 def _chain(match: re.Match[str]) -> str:

@@ -155,7 +155,8 @@ RULES = (
     rule(r"(?<![\w.])(\d{1,2})['’′]\s(\d{1,2})(\"|”|″|'')(?!\w)", _height),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
-        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|monitor|screen|display|pan|pipe)\b)", " inch"
+        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe)\b)",
+        " inch",
     ),
     rule(r"(?<=\d)\s?″", " inches"),
     rule(
@@ -194,8 +195,8 @@ RULES = (
         " inches",
     ),
     rule(
-        r"(?<![\w.,])(?P<amount>\d{1,3}(?:\.\d)?)\s?bps\b",
-        lambda match: f"{number(match['amount'])} basis points",
+        rf"(?<![\w.,]){NEGATIVE}(?P<amount>\d{{1,3}}(?:\.\d)?)\s?bps\b",
+        lambda match: f"{'minus ' if match['minus'] else ''}{number(match['amount'])} basis points",
     ),
     rule(r"(?<=\d)\s?[%‰％]", _percent),
 )

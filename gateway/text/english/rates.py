@@ -19,7 +19,8 @@ def _between(match: re.Match[str]) -> str:
     """Measures of different kinds with spaces between them are a list."""
     if are_alike(match["first"], match["second"]):
         return " or "
-    return ", " if match["say"].startswith(" ") else " per "
+    apart = match["say"].startswith(" ") or match["first"] == match["second"]
+    return ", " if apart else " per "
 
 
 def _unit(match: re.Match[str]) -> str:
@@ -29,6 +30,7 @@ def _unit(match: re.Match[str]) -> str:
 _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
 _EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<=[a-z]\s\d)/s\b|(?<=[a-z]\s\d\d)/s\b", " per second"),
     rule(r"(?<=\d)\s?/\s?ea\b(?:\.(?=[,;:)]|\s+[a-z]))?", " each"),
     rule(r"(?<=\d)\s?y/o\b", " year old"),
     rule(rf"\b[Pp]er\s(?P<say>(?P<unit>(?=[a-zA-Z]{{2}}|[gmL]\b)(?:{UNIT})){UNIT_END})", _unit),

@@ -34,6 +34,9 @@ _OPERATORS = {
 
 _ALL = 100
 """Shared out: "eighty twenty"."""
+_FINEST = 16
+_DIVISORS = (18, 20, 24, 25, 32, 36, 40, 48, 50, 60, 64, 80, 96, 100)
+"""Beyond sixteenths the denominators of fractions; another one is of so many: "27/37"."""
 _EVEN = (20, 50)
 """Said twice: "fifty fifty"."""
 
@@ -71,6 +74,8 @@ def _fraction(match: re.Match[str]) -> str | None:
     if top + bottom == _ALL and top % 5 == 0:
         return f"{cardinal(top)} {cardinal(bottom)}"
     if bottom == _ALL and 10 <= top < bottom:
+        return f"{cardinal(top)} out of {cardinal(bottom)}"
+    if 1 < top < bottom <= _ALL and bottom > _FINEST and bottom not in _DIVISORS:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
     if bottom < 2 or bottom > 100 or top >= bottom:
         return f"{cardinal(top)} over {cardinal(bottom)}"
@@ -198,6 +203,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
     rule(r"(?<![\w)+])\+(?=[$€£]?\.?\d)", "plus "),
+    rule(r"(?<![\w)+])×\s?(?=\d)", "times "),
     rule(r"(?<=\d)-(?=\d+(?:\.\d+)?\s?=)", " minus "),
     rule(r"(?<=\d)/(?=\d+(?:\.\d+)?\s?=)", " divided by "),
     rule(
@@ -207,10 +213,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)(?P<say>[x×])(?=\d)", "by"),
     rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
     rule(
-        rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-])",
+        rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-]|\.\d)",
         _compare,
     ),
-    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(∑∏∫∂-])", _compare),
+    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(∑∏∫∂-]|\.\d)", _compare),
     rule(
         r"(?<=[\w)|])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],

@@ -47,6 +47,8 @@ def _clock_of(figures: str) -> str:
 def _opening(match: re.Match[str]) -> str | None:
     """From when to when, "0800-1730"."""
     first, last = match["first"], match["last"]
+    if last == "0000":
+        return f"{_clock_of(first)} to midnight"
     return f"{_clock_of(first)} to {_clock_of(last)}" if first < last else None
 
 
@@ -123,6 +125,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?:(?<=\b[A-Z][SD]T)|(?<=[mM.] [ECMP]T))\s?/\s?(?=\d)", ", "),
     rule(r"(?<![\w.,:/-])(?P<say>(?P<clock>0\d[0-5]\d)\s?(?:hrs|hours)\b)", _clock),
+    rule(
+        r"(?<![\w.,:/$€£-])(?P<clock>(?:[01]\d|2[0-3])[0-5]\d)(?=\s(?:local time|GMT|UTC|Zulu)\b)",
+        lambda match: _clock_of(match["clock"]),
+    ),
     rule(rf"\b(?:{_AT})\s(?P<say>(?P<clock>(?:1\d|2[0-3])[0-5]\d)\s?(?:hrs|hours)\b)", _clock),
     rule(r"(?<![\w/])24/7/365(?![\w/])", "twenty-four seven, three sixty-five"),
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),

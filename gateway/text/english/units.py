@@ -6,7 +6,7 @@ import re
 
 UNITS = {
     "km": "kilometer", "cm": "centimeter", "mm": "millimeter", "µm": "micrometer", "μm": "micrometer",
-    "nm": "nanometer", "m": "meter", "mi": "mile", "yd": "yard", "ft": "foot", "in.": "inch",
+    "nm": "nanometer", "m": "meter", "mi": "mile", "yd": "yard", "yds": "yard", "ft": "foot", "in.": "inch",
     "kg": "kilogram", "g": "gram", "mg": "milligram", "µg": "microgram", "μg": "microgram", "t": "ton",
     "lb": "pound", "lbs": "pound", "oz": "ounce", "l": "liter", "L": "liter", "ml": "milliliter",
     "mL": "milliliter", "cl": "centiliter", "dl": "deciliter", "gal": "gallon",

@@ -4,6 +4,8 @@ verses.py     chapter and verse
 citations.py  laws, cases, papers
 doses.py      what doctors write
 notation.py   music
+offices.py    mails, letters and notices
+programs.py   logs of changes and programs
 weather.py    weather at airports
 formulas.py   chemistry, algebra, names of models
 """

@@ -62,7 +62,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w)])(?P<say>[{RAISED}]{{1,3}})(?=[A-Z])", _isotope),
     rule(r"(?<=[\w)])\^(?P<power>[A-Za-z])(?![A-Za-z])", lambda match: f" to the power of {match['power']}"),
     rule(r"(?:(?<=[\d(+*/= -][a-z])|(?<=^[a-z]))(?<!\de)(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
-    rule(r"(?<=\b[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
+    rule(r"(?<=\b[a-z][a-z])(?<!\d-[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(rf"(?<=[{RAISED})])(?P<say>[-+])(?=[\w(])", _in_equation),
     rule(rf"(?:(?<=[\s(\d][a-z\d{RAISED})])|^[a-z])(?P<say>\s-\s)(?={_TERM})", _in_equation),
     rule(rf"(?<=[a-z\d)][{RAISED}])(?P<say>\s-\s)(?={_TERM})", _in_equation),
