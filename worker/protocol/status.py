@@ -43,6 +43,8 @@ REGISTRATION_PATH = "/api/registrations"
 REGISTRATION_SECONDS = 1.0
 """Between two registrations."""
 REGISTRATION_LEASE_SECONDS = 3.0
+_MOST_LATENT_BYTES = 1 << 18
+"""For a second of audio: a gateway keeps those of the part of a clip that is spoken. VoxCPM's take 6400."""
 
 
 class WorkerState(StrEnum):
@@ -97,6 +99,8 @@ class ModelDescription(BaseModel):
         frame_bytes = HEADER_BYTES + 2 * self.patch_samples + 4 * self.patch_size * self.latent_dim
         if frame_bytes > MAX_FRAME_BYTES:
             raise ValueError(f"a patch takes {frame_bytes} bytes, at most {MAX_FRAME_BYTES} are allowed")
+        if 4 * self.patch_size * self.latent_dim > _MOST_LATENT_BYTES * self.patch_seconds:
+            raise ValueError(f"latents take at most {_MOST_LATENT_BYTES} bytes for a second of audio")
         return self
 
     @property

@@ -80,7 +80,8 @@ class Spoken:
         if frame.last and (frame.finish_reason not in _ENDINGS or not frame.pcm):
             raise stream.failed(frame)
         if frame.pcm:
-            if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
+            least, most = (1 if frame.last else clip.model.patch_samples), clip.model.patch_samples
+            if len(frame.latents) != clip.latent_bytes or not least <= frame.samples <= most:
                 raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
             if not np.isfinite(np.frombuffer(frame.latents, "<f4")).all():
                 raise StreamBroken("corrupt", "a patch has latents that are no numbers")

@@ -104,6 +104,7 @@ _FRAMES: dict[str, Callable[[Frame], Frame]] = {
     "other request": lambda frame: replace(frame, request_id="other"),
     "short latents": lambda frame: replace(frame, latents=frame.latents[:-4]),
     "long patch": lambda frame: replace(frame, pcm=2 * frame.pcm),
+    "short patch": lambda frame: replace(frame, pcm=frame.pcm[:2]),
     "no numbers": lambda frame: replace(frame, latents=b"\xff" * len(frame.latents)),
     "last patch failed": lambda frame: replace(frame, last=True, finish_reason="error"),
     "cancelled": lambda frame: ending_of(frame, "cancelled"),

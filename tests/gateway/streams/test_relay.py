@@ -48,6 +48,7 @@ FAULTS = (
     "other request",
     "short latents",
     "long patch",
+    "short patch",
     "text",
     "failed",
     "cancelled",

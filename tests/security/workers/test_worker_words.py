@@ -64,6 +64,7 @@ TOO_MUCH: dict[str, dict[str, Any]] = {
     "sample rate": {"model": {"sample_rate": 10**9}},
     "patch that fits into no frame": {"model": {"patch_samples": 1 << 20}},
     "latents that fit into no frame": {"model": {"patch_size": 1 << 10, "latent_dim": 1 << 10}},
+    "latents of hardly any audio": {"model": {"patch_samples": 1}},
     "text": {"model": {"max_text_characters": 10**12}},
     "guidance": {"model": {"default_cfg_value": float("inf")}},
 }
