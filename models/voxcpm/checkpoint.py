@@ -159,7 +159,7 @@ def load_checkpoint(
 
     dtype is that of the language models and the DiT: fp32 on a CPU, bf16 on CUDA unless given; the
     audio VAE is always fp32. cpu_weights: in which precision a CPU keeps the weights of these models, see
-    `engine.layers.packed.weight_dtype`. `progress(stage, fraction)` is told how far it is. trainable:
+    `engine.layers.packed.weight_dtype`. `progress(stage, fraction)` is told how far an engine is. trainable:
     gradients pass through its layers, which are not those that speak fastest. Raises ConfigError or
     engine.errors.WeightError naming what is wrong.
     """
@@ -171,13 +171,13 @@ def load_checkpoint(
     tokenizer_file = directory / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")
-    report("weights", 0.1)
+    report("weights", 0.05)
     model = load_network(directory, target, dtype, cpu_weights, trainable, part)
-    report("audio vae", 0.7)
+    report("audio vae", 0.35)
     vae = load_vae(directory, config, target)
-    report("device", 0.9)
+    report("device", 0.45)
     voices = _read_voices(directory / "voices")
-    checkpoint = Checkpoint(
+    return Checkpoint(
         name=directory.resolve().name,
         revision=_revision(directory, voices),
         directory=directory,
@@ -192,8 +192,6 @@ def load_checkpoint(
         statistics=_read_statistics(directory, config),
         part=part,
     )
-    report("ready", 1.0)
-    return checkpoint
 
 
 def load_vae(directory: Path, config: VoxCPMConfig, device: torch.device) -> AudioVAE:

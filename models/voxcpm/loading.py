@@ -42,6 +42,8 @@ def load_engine(
         if progress:
             progress("warm-up", 0.95)
         engine.warm_up()
+        if progress:
+            progress("ready", 1.0)
     except BaseException:
         engine.close()
         raise

@@ -16,6 +16,7 @@ from models.speech import ANY_VOICE
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.description import describe
+from models.voxcpm.loading import load_engine
 from models.voxcpm.options import EngineOptions
 from tests.models.conftest import CHECKPOINTS
 
@@ -146,6 +147,14 @@ def test_a_voice_that_cannot_be_read_is_named(tmp_path: Path, entry: object) -> 
     (directory / "voices" / "voices.json").write_text(json.dumps({"anna": entry}))
     with pytest.raises(ConfigError, match="voice 'anna'"):
         load_checkpoint(directory, device="cpu")
+
+
+def test_the_progress_of_loading_goes_on_to_its_end() -> None:
+    told: list[tuple[str, float]] = []
+    load_engine(str(CHECKPOINTS / "tiny_v2"), "cpu", 1, lambda *stage: told.append(stage)).close()
+    shares = [share for _, share in told]
+    assert shares == sorted(shares) and told[-1] == ("ready", 1.0)
+    assert all(share < 0.5 for stage, share in told if stage in ("config", "weights", "audio vae", "device"))
 
 
 def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
