@@ -139,7 +139,7 @@ def train(page: Page, fleet: Server, recorded: str) -> None:
         page.set_input_files("#file", write_voice(Path(folder) / "1.wav", 4.0))
         expect(page.locator(".train-entry-length")).to_contain_text("4")
     page.click("#train-start")
-    expect(page.locator("#problem")).to_be_visible()
+    expect(page.locator("#train-problem")).to_be_visible()
 
 
 def sessions(page: Page, fleet: Server, recorded: str) -> None:

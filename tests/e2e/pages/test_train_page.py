@@ -29,6 +29,7 @@ window.refuse = () => waiting.shift().reject(new DOMException("refused", "NotAll
 window.live = () => tracks.filter(({ readyState }) => readyState === "live").length;
 """
 """A microphone that is granted, or refused, when the test says so."""
+GONE = {"code": "training_state", "message": "it is complete"}
 SENTENCE = "The first train of the morning leaves a little before six"
 
 
@@ -76,28 +77,37 @@ def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
     with watched_page(browser) as watched:
         page = watched.page
         open_training(page, fleet)
+        problem = page.locator("#train-problem")
+        page.click("#train-start")
+        expect(problem).to_have_text("Add recordings first.")
         page.set_input_files("#file", sorted(folder.iterdir()))
         expect(page.locator(".train-entry")).to_have_count(4)
+        expect(problem).to_be_hidden()
         expect(page.locator("#said")).to_contain_text("Write what is said in the one without words")
         expect(page.locator("#sum")).to_contain_text("4 recordings, 36 s")
         page.click("#train-start")
         expect(page.get_by_role("textbox", name="What is said in 3.wav")).to_be_focused()
         page.keyboard.type("And this is said, too.")
+        expect(page.locator("#said")).to_be_empty()
         page.click("#train-start")
         expect(page.locator("#train-name")).to_be_focused()
+        expect(page.locator(".field-pair + #train-problem")).to_have_text("Give the voice a name.")
         page.keyboard.type("Anna")
+        expect(problem).to_be_hidden()
         page.check("#train-consent")
         page.fill("#train-consent-by", "Anna Example")
         page.click("#train-start")
         silent = page.locator(".train-entry[data-state=refused]")
         expect(silent).to_contain_text("The recording is silent")
-        expect(page.locator("#said")).to_contain_text("1 recording was not taken")
+        expect(problem).to_contain_text("1 recording was not taken")
+        expect(silent.get_by_role("textbox")).to_be_focused()
         silent.get_by_role("button", name="Leave out 4.wav").click()
         page.click("#train-start")
         card = page.locator(".train-card")
         expect(card.get_by_role("heading", name="Anna")).to_be_visible()
         expect(page.locator(".train-entry")).to_have_count(0)
         expect(card.locator(".badge")).to_have_text("failed", timeout=60_000)
+        expect(page.locator("#said")).to_be_empty()
         expect(card).to_contain_text("Too little of the recordings can be used")
         expect(card).to_contain_text("3 left out: too long for this model")
         expect(card).to_contain_text("(1.wav, 2.wav, 3.wav)")
@@ -199,6 +209,17 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
         expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消"])
         expect(page.locator("#train-statement")).to_contain_text("训练")
         assert watched.complaints == []
+
+
+def test_what_fails_at_a_training_is_said_in_view(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=PHONE) as watched:
+        page = watched.page
+        answer_with(page, [training(f"Anna{number}", "running") for number in range(5)])
+        open_training(page, fleet)
+        page.route("**/cancel", lambda route: route.fulfill(status=409, json={"error": GONE}))
+        page.get_by_role("button", name="Stop: Anna4").click()
+        expect(page.locator("#problem")).to_be_in_viewport()
+        expect(page.locator("#problem")).to_contain_text("The training is not in that state any more.")
 
 
 def test_where_nothing_is_trained_the_page_says_so_and_the_studio_leads_there_where_it_is(

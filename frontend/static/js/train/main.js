@@ -6,7 +6,6 @@ import { takeDrops } from "../shared/files/file-drops.js";
 import { FleetStatus } from "../shared/service/fleet-status.js";
 import { duration } from "../i18n/format.js";
 import { mountNav } from "../shared/page/nav.js";
-import { showProblem } from "../shared/notices/problem-notice.js";
 import { Entries } from "./entries.js";
 import { recordingsOf } from "./pairing.js";
 import { Reading } from "./reading.js";
@@ -24,6 +23,10 @@ class TrainPage {
   #sending = new Sending(this.#entries);
   #shelf = new Shelf();
   #said = byId("said");
+  /** Whether what is said still is so. */
+  #holds = () => true;
+  /** Ids of the trainings that are worked on. @type {string[]} */
+  #going = [];
 
   async open() {
     new FleetStatus(mountNav(byId("nav")), () => this.#shelf.load()).start();
@@ -33,7 +36,7 @@ class TrainPage {
     reading.addEventListener("kept", ({ detail }) => this.#entries.add([detail]));
     byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
     takeDrops(byId("drop"), (files) => this.#take(files));
-    this.#entries.addEventListener("change", () => this.#sum());
+    this.#entries.addEventListener("change", () => this.#changed());
     this.#form.addEventListener("wanted", () => this.#start());
     this.#shelf.addEventListener("more", ({ detail }) => this.#addTo(detail));
     this.#shelf.addEventListener("told", ({ detail }) => this.#offer(detail));
@@ -42,9 +45,16 @@ class TrainPage {
     await Promise.all([this.#shelf.open(), this.#form.loadStatement()]);
   }
 
-  #offer({ enabled }) {
+  #offer({ enabled, going }) {
     byId("unavailable").hidden = enabled;
     byId("making").hidden = !enabled;
+    this.#going = going;
+    if (!this.#holds()) this.#say("");
+  }
+
+  #say(text, holds = () => true) {
+    setMessage(this.#said, "text.plain", { text });
+    this.#holds = holds;
   }
 
   #addTo(training) {
@@ -67,7 +77,13 @@ class TrainPage {
     const keys = recordings.length > 0 ? ["train.added"] : unreadable.length > 0 ? [] : ["train.noAudio"];
     if (unreadable.length > 0) keys.push("train.unreadable");
     const values = { count: recordings.length, wordless, missed: unreadable.length, names: shortList(unreadable) };
-    setMessage(this.#said, "text.plain", { text: () => keys.map((key) => t(key, values)).join(" ") });
+    this.#say(() => keys.map((key) => t(key, values)).join(" "), () => wordless === 0 || this.#entries.wordless !== null);
+  }
+
+  #changed() {
+    this.#form.calm();
+    if (!this.#holds()) this.#say("");
+    this.#sum();
   }
 
   #sum() {
@@ -78,45 +94,44 @@ class TrainPage {
   }
 
   async #start() {
-    byId("problem").hidden = true;
+    this.#form.calm();
     const { missing } = this.#form;
     const { wordless } = this.#entries;
-    if (this.#entries.all.length === 0) return this.#fail({ code: "no_recordings", message: "recordings" });
+    if (this.#entries.all.length === 0) return this.#form.fail({ code: "no_recordings", message: "recordings" });
     const tooLittle = this.#entries.measured && this.#entries.seconds < LEAST_SECONDS;
-    if (tooLittle && !this.#form.order.id) return this.#fail({ code: "recordings_unusable", message: "recordings" });
+    if (tooLittle && !this.#form.order.id) return this.#form.fail({ code: "recordings_unusable", message: "recordings" });
     if (wordless) {
       this.#entries.say(wordless, { code: "missing_field", param: "transcript", message: "transcript" });
       return this.#entries.focus(wordless);
     }
     if (missing && !this.#form.hasStatement) await this.#form.loadStatement(); // it could not be fetched before
-    if (missing) return this.#fail({ code: "missing_field", param: missing, message: missing });
+    if (missing) return this.#form.fail({ code: "missing_field", param: missing, message: missing });
     this.#form.show({ sent: 0, count: this.#entries.all.length });
     try {
       const { training, refused } = await this.#sending.send(this.#form.order, (progress) => this.#form.show(progress));
       if (training) await this.#begun(training);
-      else setMessage(this.#said, "train.refused", { count: refused });
+      else this.#refused(refused);
     } catch (error) {
-      this.#fail(error, () => this.#start());
+      this.#form.fail(error, () => this.#start());
     } finally {
       this.#form.show(null);
     }
     return undefined;
   }
 
+  #refused(count) {
+    this.#form.tell("train.refused", { count });
+    this.#entries.focus(this.#entries.all.find(({ sent }) => !sent));
+  }
+
   async #begun({ id, name }) {
     this.#entries.clearSent();
     this.#form.reset();
-    setMessage(this.#said, "train.begun", { name });
     await this.#shelf.load();
+    this.#say(() => t("train.begun", { name }), () => this.#going.includes(id));
     const card = document.querySelector(`[data-training="${CSS.escape(id)}"]`);
     card?.scrollIntoView({ block: "nearest" });
     card?.querySelector("button")?.focus({ preventScroll: true });
-  }
-
-  #fail(error, again = () => this.#start()) {
-    showProblem(byId("problem"), error, { again });
-    this.#form.point(error.param);
-    byId("problem").scrollIntoView({ block: "nearest" });
   }
 }
 

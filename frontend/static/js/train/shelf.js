@@ -27,7 +27,7 @@ export class Shelf extends EventTarget {
   #shown = "";
   #hearing = new Hearing((id) => fleet.trainings.sample(...id.split(" ")));
 
-  /** Events: "told" (detail: {enabled}: whether voices are trained), "more" (detail: a training that is to have more recordings). */
+  /** Events: "told" (detail: {enabled, going}: whether voices are trained, and the ids of what is worked on), "more" (detail: a training that is to have more recordings). */
   async open() {
     window.addEventListener("apikey", () => this.load());
     document.addEventListener("visibilitychange", () => document.hidden || this.load());
@@ -49,9 +49,10 @@ export class Shelf extends EventTarget {
 
   /** @returns {boolean} whether one of them goes on */
   #take({ begun, enabled }) {
-    this.dispatchEvent(new CustomEvent("told", { detail: { enabled } }));
+    const going = begun.filter(isOpen).map(({ id }) => id);
+    this.dispatchEvent(new CustomEvent("told", { detail: { enabled, going } }));
     this.#show(begun);
-    return begun.some(isOpen);
+    return going.length > 0;
   }
 
   /** What the recordings are called that findings are about. */
@@ -99,6 +100,7 @@ export class Shelf extends EventTarget {
       await work();
     } catch (error) {
       this.#fail(error, () => this.#do(work));
+      byId("problem").scrollIntoView({ block: "nearest" });
       return;
     }
     await this.load();

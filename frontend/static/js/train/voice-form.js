@@ -1,9 +1,11 @@
 /**
- * Whose voice it is to be: name, language, and the consent. The button begins the training.
+ * Whose voice it is to be: name, language, and the consent. The button begins the training; what keeps it from that is
+ * said at the field that it is about, otherwise above the button.
  *
  * Event "wanted".
  */
 import { h, icon } from "../shared/page/dom.js";
+import { showProblem, tellProblem } from "../shared/notices/problem-notice.js";
 import { fleet } from "../shared/service/fleet.js";
 import { LANGUAGES } from "../voices/making/voice-fields.js";
 import { language, setMessage } from "./words.js";
@@ -19,6 +21,8 @@ export class VoiceForm extends EventTarget {
   };
   #statement = h("p", { class: "consent-statement", id: "train-statement" });
   #title = h("h2", { id: "train-form-title", "data-i18n": "train.voice" });
+  #about = h("p", { class: "quiet", "data-i18n": "train.startAbout" });
+  #problem = h("div", { class: "notice notice-danger", id: "train-problem", role: "alert", hidden: true });
   #words = h("span", { "data-i18n": "train.start" });
   #back = h("button", { class: "button", type: "button", hidden: true, "data-i18n": "train.anotherVoice" });
   #fields;
@@ -50,12 +54,13 @@ export class VoiceForm extends EventTarget {
       { class: "train-form", novalidate: true, "aria-labelledby": "train-form-title" },
       this.#title,
       this.#fields,
-      h("p", { class: "quiet", "data-i18n": "train.startAbout" }),
+      this.#about,
+      this.#problem,
       this.#start,
       this.#back,
     );
     this.#back.addEventListener("click", () => this.reset());
-    for (const input of Object.values(this.#inputs)) input.addEventListener("input", () => input.removeAttribute("aria-invalid"));
+    this.#fields.addEventListener("input", () => this.calm());
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.dispatchEvent(new Event("wanted"));
@@ -78,6 +83,7 @@ export class VoiceForm extends EventTarget {
 
   /** For more recordings of a training that is there, instead of a new voice. @param {{id: string, name: string}} training */
   addTo(training) {
+    this.calm();
     this.#training = training;
     this.#fields.hidden = true;
     this.#back.hidden = false;
@@ -102,11 +108,34 @@ export class VoiceForm extends EventTarget {
     return by.value.trim() ? null : "consent_by";
   }
 
-  /** Marks the field that is wrong, and goes to it. @param {string | undefined} parameter of the API */
-  point(parameter) {
-    const input = this.#inputs[FIELDS[parameter]];
+  /**
+   * Says what keeps the training from beginning, and goes to the field that it is about.
+   * @param {{message: string, code?: string, param?: string}} error
+   * @param {() => void} [again] for what nothing has to be changed for
+   */
+  fail(error, again) {
+    this.calm();
+    const input = this.#training ? null : this.#inputs[FIELDS[error.param]];
+    const label = input?.closest("label");
+    (label?.closest(".field-pair") ?? label ?? this.#about).after(this.#problem);
+    if (again && !input) showProblem(this.#problem, error, { again });
+    else tellProblem(this.#problem, error);
     input?.setAttribute("aria-invalid", "true");
     input?.focus();
+    this.#problem.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Says above the button what keeps the training from beginning. */
+  tell(key, values) {
+    this.#about.after(this.#problem);
+    this.#problem.replaceChildren(icon("warning"), setMessage(h("p"), key, values));
+    this.#problem.hidden = false;
+  }
+
+  /** Something was changed: what was said about it holds no more. */
+  calm() {
+    this.#problem.hidden = true;
+    for (const input of Object.values(this.#inputs)) input.removeAttribute("aria-invalid");
   }
 
   /** While recordings are sent. @param {{sent: number, count: number} | null} progress */
@@ -117,6 +146,7 @@ export class VoiceForm extends EventTarget {
 
   /** The next voice is another one. */
   reset() {
+    this.calm();
     this.#training = null;
     this.#fields.hidden = false;
     this.#back.hidden = true;

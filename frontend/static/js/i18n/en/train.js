@@ -27,7 +27,7 @@ export default {
   "train.leaveOut": "Leave out {name}",
   "train.wordsOf": "What is said in {name}",
   "train.wordsHint": "What is said, word for word",
-  "train.error.audio_too_short": "It is too short: say a whole sentence, or leave it out.",
+  "train.error.audio_too_short": "It has less than 2 seconds of speech: say a whole sentence, or leave it out.",
   "train.error.audio_too_long": "It is longer than 30 seconds: cut it between sentences.",
   "train.error.missing_field": "Write what is said in it.",
   "train.voice": "Whose voice it is",

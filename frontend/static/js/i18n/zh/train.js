@@ -27,7 +27,7 @@ export default {
   "train.leaveOut": "去掉 {name}",
   "train.wordsOf": "{name} 里说了什么",
   "train.wordsHint": "逐字写下所说的内容",
-  "train.error.audio_too_short": "太短了：请说一整句话，或去掉它。",
+  "train.error.audio_too_short": "其中语音不足 2 秒：请说一整句话，或去掉它。",
   "train.error.audio_too_long": "超过 30 秒：请在句子之间切开。",
   "train.error.missing_field": "请写下所说的内容。",
   "train.voice": "是谁的声音",

@@ -36,13 +36,23 @@ export function showProblem(element, error, actions = {}) {
     element.hidden = !needsKey(error);
     (actions[name] ?? EVERYWHERE[name])(error);
   };
-  const words = setMessage(h("p"), "text.plain", { text: () => problemText(error) });
   const button = h("button", { class: "button", type: "button", "data-action": name, onclick: act }, h("span", { "data-i18n": `problem.${name}` }));
-  words.title = error.message;
-  element.replaceChildren(icon("warning"), words, button);
-  element.hidden = false;
-  element.dataset.code = error.code;
+  tellProblem(element, error).append(button);
   if (told || !needsKey(error)) return;
   window.addEventListener("apikey", () => element.dataset.code === error.code && (element.hidden = true), { once: true });
   openKeySheet(error);
+}
+
+/**
+ * The sentence alone, for what is put right where it is said.
+ * @param {HTMLElement} element @param {{message: string, code?: string, param?: string}} error
+ * @param {string} [key] of a message that says it better
+ */
+export function tellProblem(element, error, key) {
+  const words = setMessage(h("p"), key ?? "text.plain", { text: () => problemText(error) });
+  words.title = error.message;
+  element.replaceChildren(icon("warning"), words);
+  element.hidden = false;
+  element.dataset.code = error.code;
+  return element;
 }

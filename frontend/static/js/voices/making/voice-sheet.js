@@ -6,10 +6,10 @@
  * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone), "missed" (the voice was
  * gone before), "kept" (a recording is, until the sheet is opened again).
  */
-import { h, icon } from "../../shared/page/dom.js";
+import { h } from "../../shared/page/dom.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { language, setMessage } from "../../i18n/i18n.js";
-import { problemText } from "../../shared/notices/problems.js";
+import { tellProblem } from "../../shared/notices/problem-notice.js";
 import "../messages.js";
 import { checkList } from "../take/check-list.js";
 import { SourcePanel } from "../take/source-panel.js";
@@ -287,9 +287,7 @@ export class VoiceSheet extends EventTarget {
 
   /** @param {{code?: string, param?: string, message: string}} error @param {string} [key] of a message that says it better */
   #fail(error, key) {
-    const words = setMessage(h("p", {}), key ?? "text.plain", { text: () => problemText(error) });
-    this.#problem.replaceChildren(icon("warning"), words);
-    this.#problem.hidden = false;
+    tellProblem(this.#problem, error, key);
     this.#missed = this.#voice !== null && error.code === "unknown_voice";
     this.#fields.point(error.param);
     if (!this.#fields.holds(error.param)) this.#problem.scrollIntoView({ block: "nearest" });
