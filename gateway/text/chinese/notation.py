@@ -75,7 +75,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\w)])\^\([^()]{1,40}(?P<say>\))", ")次方"),
     rule(rf"[{''.join(_BEFORE)}]\s?(?=[-\w(∠△√])", lambda match: _BEFORE[match[0].strip()]),
     rule(
-        rf"(?<=[\w)])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w(∠△])",
+        rf"(?<=[\w)])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w(\[∠△])",
         lambda match: _BETWEEN[match["say"].strip()],
     ),
     rule(r"(?<![\d.])(?P<n>\d{1,3})!(?P<equals>\s?=\s?(?=\d))?(?=[\d+×/÷])", _factorial),

@@ -10,6 +10,8 @@ from gateway.text.rules import Rule, rule
 
 _WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
 _PERIODS = {"d": "天", "日": "日", "天": "天", "h": "小时", "min": "分钟"}
+_WAYS = {"N": "北纬", "S": "南纬", "E": "东经", "W": "西经"}
+_TESTED = "ER|PR|Rh|HER2|Ig[GM]|HBsAg|抗原|抗体|试验|征|核酸"
 _COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
 """Behind a number of eight figures that is no day."""
 
@@ -45,6 +47,30 @@ def _aircraft(match: re.Match[str]) -> str:
     return "杠".join(map(digits, match["say"].split("-")))
 
 
+def _listed(match: re.Match[str]) -> str:
+    """ "5000/3000/1000元"."""
+    unit = "元" if match["coin"] else ""
+    return "、".join(map(number, match["all"].split("/"))) + unit
+
+
+def _named_day(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}月{cardinal(int(match[2]))}日"
+
+
+def _years(match: re.Match[str]) -> str | None:
+    """From when to when; of round numbers there may be so many of something."""
+    first, last = match["first"], match["last"]
+    if first >= last or first[-1] == last[-1] == "0":
+        return None
+    return f"{digits(first)}到{digits(last)}"
+
+
+def _place(match: re.Match[str]) -> str:
+    way = _WAYS[match[2]]
+    said = match.string.endswith(way, max(0, match.start() - 2), match.start())
+    return f"{'' if said else way}{number(match[1])}度"
+
+
 def _over(match: re.Match[str]) -> str:
     """ "600+km"."""
     return f"{number(match[1])}多{UNITS.get(match['unit'], '公里')}"
@@ -56,6 +82,39 @@ def _tall(match: re.Match[str]) -> str:
 
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", _score),
+    rule(r"(?<=跳)(?P<say>\d{3,4})(?=[A-D](?![A-Za-z]))", _digits),
+    rule(r"(?<=风速)\+(?=\d)", "正"),
+    rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),
+    rule(
+        r"(?<![\d/.])(?P<coin>[￥¥])?(?P<all>\d{1,6}(?:\.\d{1,2})?(?:/\d{1,6}(?:\.\d{1,2})?){2,9})(?![\d/年]|\.\d)(?<!/\d\d/\d\d)",
+        _listed,
+    ),
+    rule(r"(?<=[:：]\d\d)/(?=\d{1,2}[:：]\d\d)", "，"),
+    rule(r"(?<!\d)(?P<say>3[1-5]\d|7[0-8]7)(?=机型|客机)", _digits),
+    rule(r"(?:(?<=千焦)|(?<=千卡)|(?<=毫克))/(?=\d{1,4}\s?(?:克|毫升|升|g|ml|mL))", "每"),
+    rule(
+        r"(?<=排名)\s?(\d{1,5})/(\d{1,5})(?![\d/])",
+        lambda match: f"{cardinal(int(match[1]))}，共{cardinal(int(match[2]))}",
+    ),
+    rule(
+        r"(?<![\d/.])(\d{1,2})/(\d{1,3})(?=层)",
+        lambda match: f"{cardinal(int(match[1]))}层，共{cardinal(int(match[2]))}",
+    ),
+    rule(rf"(?:{_TESTED})\s?(?P<say>[（(]\+[）)])", "阳性"),
+    rule(rf"(?:{_TESTED})\s?(?P<say>[（(][-−][）)])", "阴性"),
+    rule(r"(?<=胰岛素)\s?(?P<n>\d{1,3})U(?![A-Za-z])", lambda match: f"{number(match['n'])}单位"),
+    rule(r"(?<=《)(?P<say>(?:19|20)\d\d)(?=[\u3400-\u9fff])(?![个次种天夜人])", _digits),
+    rule(r"(?<=公元)\s?(?P<first>\d{3,4})\s?[-–—~～至]\s?(?P<last>\d{3,4})(?=年)", _years),
+    rule(
+        r"(?<![\d.])(?P<first>1[5-9]\d\d|20[0-3]\d)\s?[-–—~～]\s?(?P<last>1[5-9]\d\d|20[0-3]\d)(?=[，。、；）)年]|$)",
+        _years,
+    ),
+    rule(r"(?<!\d)(?P<y>(?:19|20)\d0)s(?![A-Za-z])", lambda match: f"{digits(match['y'])}年代"),
+    rule(
+        r"§\s?(?P<n>\d{1,3}(?:\.\d{1,3}){0,3})",
+        lambda match: f"第{'点'.join(map(number, match['n'].split('.')))}节",
+    ),
+    rule(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)°\s?([NSEW])(?![A-Za-z])", _place),
     rule(r"(?<=\d秒)(?P<say>\d{2})(?![\d帧秒.])", _digits),
     rule(r"(?<![\d.])([12])m([5-9]\d)(?![\dA-Za-z.])", _tall),
     rule(r"(?:取件码|取货码|提货码|货架号?)[：:是为]?\s?(?P<say>\d{1,4}(?:-\d{1,5}){1,3})(?![\d-])", _joined),
