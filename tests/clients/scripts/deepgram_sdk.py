@@ -12,6 +12,7 @@ from deepgram import AsyncDeepgramClient, DeepgramClient
 from deepgram.core.api_error import ApiError
 from deepgram.core.events import EventType
 from deepgram.environment import DeepgramClientEnvironment
+from deepgram.helpers import TextBuilder
 from deepgram.speak.v1.types import SpeakV1Text
 from deepgram.speak.v2.types import (
     SpeakV2Configure,
@@ -169,6 +170,17 @@ def case_a_turn_is_interrupted() -> None:
 def case_a_clip_of_the_second_version() -> None:
     clip = b"".join(client.speak.v2.audio.generate(model="flux-alexis-en", text=TEXT, expressivity=1))
     assert len(clip) > 5000
+
+
+def case_marks_of_its_text_builder() -> None:
+    text = TextBuilder().text("The doors open at nine.").pause(1500).text("Bring your ticket.").build()
+    word = TextBuilder().text("Take ").pronunciation("dupilumab", "duːˈpɪljuːmæb").text(" now.").build()
+    raw = {"model": "flux-alexis-en", "encoding": "linear16", "container": "none", "sample_rate": 24000}
+    lengths = [
+        len(b"".join(client.speak.v2.audio.generate(text=each, **raw))) / 48000
+        for each in (text, "The doors open at nine. Bring your ticket.", word, "Take dupilumab now.")
+    ]
+    assert 1.2 < lengths[0] - lengths[1] < 1.8 and abs(lengths[2] - lengths[3]) < 0.3, lengths
 
 
 async def case_async_clip() -> None:

@@ -71,6 +71,16 @@ async def case_cartesia_socket() -> None:
     assert seconds > 3 and words.split() == f"{TEXT} And again.".split(), (seconds, words)
 
 
+async def case_cartesia_pauses_and_pronunciations() -> None:
+    service = CartesiaTTSService(
+        api_key=KEY, voice_id="default", url=f"{SOCKETS}/tts/websocket", sample_rate=24000
+    )
+    phones = service.format_pronunciation("Nguyen", "wɪn")
+    plain, _ = await _said(service, "Ask for Win.")
+    seconds, words = await _said(service, f"Ask for {phones}.{service.PAUSE_TAG(1.5)}")
+    assert 1.2 < seconds - plain < 1.8 and words.split()[:2] == ["Ask", "for"], (seconds, plain, words)
+
+
 async def case_cartesia_over_http() -> None:
     async with aiohttp.ClientSession() as session:
         service = CartesiaHttpTTSService(
