@@ -24,7 +24,7 @@ def is_available() -> bool:
     return find_spec("pyrnnoise") is not None
 
 
-def denoised(samples: np.ndarray, sample_rate: int) -> np.ndarray:
+def denoised(samples: np.ndarray, sample_rate: float) -> np.ndarray:
     """Speech without what is heard behind it: float32 [n] in [-1, 1] -> float32 [n].
 
     Takes up to a tenth of the recording's time. Raises ImportError where the extra is not installed.
@@ -33,7 +33,7 @@ def denoised(samples: np.ndarray, sample_rate: int) -> np.ndarray:
 
     late = round(LATE_SECONDS * sample_rate)
     padded = np.pad((np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16), (0, 2 * late))
-    frames = RNNoise(sample_rate).denoise_chunk(padded[None], partial=True)
+    frames = RNNoise(round(sample_rate)).denoise_chunk(padded[None], partial=True)
     clean = np.concatenate([frame[0] for _, frame in frames])[late : late + len(samples)]
     clean = clean.astype(np.float32) / _FULL_SCALE
     return np.pad(clean, (0, len(samples) - len(clean)))

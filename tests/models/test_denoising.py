@@ -39,6 +39,11 @@ def test_noise_goes_and_speech_stays_at_its_place(rate: int) -> None:
     assert np.corrcoef(clean, speech)[0, 1] > 0.9
 
 
+@pytest.mark.parametrize("rate", [16_000.0, np.float32(16_000)])
+def test_a_rate_may_be_no_whole_number(rate: float) -> None:
+    assert np.array_equal(denoised(SPEECH[:9_000], rate), denoised(SPEECH[:9_000], 16_000))
+
+
 def test_what_is_clean_is_left_almost_as_it_is() -> None:
     clean = denoised(SPEECH, RATE)
     assert np.corrcoef(clean, SPEECH)[0, 1] > 0.98
