@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from xml.sax.saxutils import escape
 
 from gateway.text.ssml.values import LONGEST_PAUSE_SECONDS
@@ -37,6 +38,8 @@ _LETTERS = str.maketrans(
 )
 """How phones are written for a model that reads words."""
 _TIME = re.compile(r"\stime=[\"'](\d{1,5}(?:\.\d{1,3})?)(m?s)[\"']")
+_LONGEST_BEGUN = 1100
+"""No beginning of a tag, or of a mark of Deepgram's, has more characters."""
 _NOTHING = "…"
 """What is said where there are but tags: text without words is a moment of silence."""
 
@@ -62,7 +65,7 @@ class Tags:
         for tag in self._whole.finditer(text):
             said += [self._plain(text[done : tag.start()]), *self._tag(tag)]
             done = tag.end()
-        begun = self._begun.search(text, done)
+        begun = self._begun.search(text, max(done, len(text) - _LONGEST_BEGUN))
         self._held = begun[0] if begun else ""
         said.append(self._plain(text[done : len(text) - len(self._held)]))
         return _joined(said)
@@ -124,13 +127,8 @@ def clip_fields(text: str, tags: Tags) -> dict[str, str]:
 
 def _joined(said: Iterable[Piece]) -> list[Piece]:
     """With texts that follow each other as one, and none that is empty."""
-    pieces: list[Piece] = []
-    for piece in filter(None, said):
-        if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
-            pieces[-1] += piece
-        else:
-            pieces.append(piece)
-    return pieces
+    groups = groupby(filter(None, said), lambda piece: isinstance(piece, str))
+    return [piece for is_text, group in groups for piece in (["".join(group)] if is_text else group)]
 
 
 def _seconds(pause: re.Match[str]) -> float:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+
 import pytest
 
-from gateway.protocols.tags import ANY_CUE, Piece, Tags, clip_fields
+from gateway.protocols.deepgram.controls import Controls
+from gateway.protocols.tags import ANY_CUE, Piece, Tags, _joined, clip_fields
 
 TEXTS = [
     ("I am <emotion value='happy' /> glad.", "I am glad."),
@@ -67,3 +71,46 @@ def test_a_break_in_a_clip_is_a_pause(tag: str, seconds: str) -> None:
     fields = clip_fields(f"R & D<break {tag}> <spell>ab</spell>.", Tags())
     assert fields["input_type"] == "ssml"
     assert fields["text"] == f'<speak>R &amp; D <break time="{seconds}s"/>a b.</speak>'
+
+
+class Whole(str):
+    """A text that is not put together with another one by one."""
+
+    def __add__(self, other: str) -> str:
+        pytest.fail("all that came before was copied")
+
+
+def test_many_pieces_are_put_together_at_once() -> None:
+    """A megabyte of tags had as many copies made of what was read before: 1.3 s, for everybody."""
+    assert _joined([Whole("a"), Whole("b"), "", 1.0, 0.5, Whole("c"), "", Whole("d")]) == [
+        "ab",
+        1.0,
+        0.5,
+        "cd",
+    ]
+
+
+@pytest.mark.parametrize("tags", [Tags(), Tags(cues=True), Controls()])
+def test_the_beginning_of_a_tag_is_looked_for_at_the_end(tags: Tags) -> None:
+    looked: list[int] = []
+    begun = tags._begun
+
+    def search(text: str, start: int) -> re.Match[str] | None:
+        looked.append(len(text) - start)
+        return begun.search(text, start)
+
+    tags._begun = SimpleNamespace(search=search)  # type: ignore[assignment]
+    tags.take("a < b " * 10_000)
+    assert looked == [1100]
+
+
+@pytest.mark.parametrize(
+    ("tags", "begun"),
+    [
+        (Tags(), f"</phoneme {' ' * 199}"),
+        (Controls(), "\\{" + " " * 20 + '"' + '\\"' * 500 + "\\"),
+    ],
+)
+def test_the_longest_beginning_waits(tags: Tags, begun: str) -> None:
+    assert tags.take("a" * 2000 + begun) == ["a" * 2000]
+    assert tags.rest() == begun
