@@ -90,7 +90,7 @@ def test_many_pieces_are_put_together_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("tags", [Tags(), Tags(cues=True), Controls()])
+@pytest.mark.parametrize("tags", [Tags(), Tags(ANY_CUE), Controls()])
 def test_the_beginning_of_a_tag_is_looked_for_at_the_end(tags: Tags) -> None:
     looked: list[int] = []
     begun = tags._begun
