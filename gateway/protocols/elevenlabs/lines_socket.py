@@ -26,6 +26,8 @@ router = APIRouter()
 _PATH = "/v1/text-to-dialogue"
 _TURN_ENDS = "turn"
 """Between the audio and its times: all before a flush is on its way."""
+_PASSED = "passed "
+"""There, too: milliseconds of audio behind the times that were told before."""
 
 
 async def lines_input(websocket: WebSocket) -> None:
@@ -43,11 +45,17 @@ router.add_websocket_route(_PATH + "/multi-stream-input", multi_lines_input, "el
 
 
 class LinesContext(Context):
-    """Of several voices; knows how much audio has come before its times of characters."""
+    """Of several voices; knows how much audio has come before its times of characters.
+
+    Some clients find the place of times by the audio that they have got, others by adding up the times that
+    they were told: for those a `normalized_alignment` without a character tells first how long the audio is.
+    """
 
     _samples = 0
     _samples_before = 0
     """Of the voices that have ended."""
+    _told_ms = 0.0
+    """Up to where in the audio times were told."""
 
     def _begin(self, start: Start) -> Cast:
         if not self._options.tells_times:
@@ -70,6 +78,10 @@ class LinesContext(Context):
     async def _take(self, piece: str | bytes) -> None:
         if piece == _TURN_ENDS:
             self._send({"isFinalAudioForTurn": True, "contextId": self._id})
+        elif isinstance(piece, str) and piece.startswith(_PASSED):
+            passed = [int(piece.removeprefix(_PASSED))]
+            times = {"chars": [""], "char_start_times_ms": [0], "char_durations_ms": passed}
+            self._send({"audio": "", "normalized_alignment": times, "contextId": self._id})
         else:
             await super()._take(piece)
 
@@ -81,6 +93,9 @@ class LinesContext(Context):
         alignment = in_milliseconds(part, 0.0)
         here = round(1000 * (self._samples - self._samples_before) / self._output.sample_rate)
         alignment["charStartTimesMs"] = [start - here for start in alignment["charStartTimesMs"]]
+        before = 1000 * self._samples_before / self._output.sample_rate
+        self._outbox.put(f"{_PASSED}{round(before + here - self._told_ms)}")
+        self._told_ms = before + 1000 * part.end_seconds
         self._outbox.put(json.dumps({"source": part.source, "alignment": alignment}))
 
 

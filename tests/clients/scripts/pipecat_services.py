@@ -10,6 +10,7 @@ from pipecat.frames.frames import ErrorFrame, Frame, TTSAudioRawFrame, TTSSpeakF
 from pipecat.services.cartesia.tts import CartesiaHttpTTSService, CartesiaTTSService
 from pipecat.services.deepgram.flux.tts import DeepgramFluxTTSService
 from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
+from pipecat.services.elevenlabs.dialogue.tts import ElevenLabsDialogueTTSService
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.services.openai.tts import OpenAITTSService
 from pipecat.services.tts_service import TTSService
@@ -44,6 +45,15 @@ async def case_elevenlabs_socket() -> None:
 async def case_elevenlabs_socket_several_times() -> None:
     seconds, words = await _said(_elevenlabs(), TEXT, "And again.")
     assert seconds > 3 and words.split() == f"{TEXT} And again.".split(), (seconds, words)
+
+
+async def case_elevenlabs_dialogue() -> None:
+    settings = ElevenLabsDialogueTTSService.Settings(voice="default")
+    service = ElevenLabsDialogueTTSService(api_key=KEY, url=SOCKETS, sample_rate=24000, settings=settings)
+    down, _ = await run_test(service, frames_to_send=[TTSSpeakFrame(TEXT)], start_timeout=10.0)
+    words = [frame for frame in down if isinstance(frame, TTSTextFrame)]
+    times = [frame.pts for frame in words]
+    assert [frame.text for frame in words] == TEXT.split() and times == sorted(times) and times[0] >= 0, words
 
 
 async def case_elevenlabs_over_http() -> None:

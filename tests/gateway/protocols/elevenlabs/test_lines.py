@@ -153,7 +153,11 @@ async def test_times_count_from_the_place_of_their_message(fleet: GatewayProcess
         await client.say(context_id="a", close_context=True)
         await client.hear_final()
     heard, starts, ends, characters = 0, [], [], ""
+    told, added_up = 0, []
     for said in client.said:
+        if times := said.get("alignment") or said.get("normalized_alignment"):  # as pipecat reads them
+            added_up += [told + start for start in times["char_start_times_ms"] if times["chars"] != [""]]
+            told += times["char_start_times_ms"][-1] + times["char_durations_ms"][-1]
         if alignment := said.get("alignment"):
             assert said.keys() == {"audio", "alignment", "alignment_source", "context_id"}
             characters += "".join(alignment["chars"])
@@ -162,6 +166,7 @@ async def test_times_count_from_the_place_of_their_message(fleet: GatewayProcess
         heard += len(base64.b64decode(said.get("audio", "")))
     assert characters == LONG_TEXT and len(ends) > 1
     assert starts == sorted(starts) and starts[0] == 0 and ends[-1] == pytest.approx(heard / 48, abs=2)
+    assert added_up == pytest.approx(starts, abs=10) and told == pytest.approx(heard / 48, abs=10)
 
 
 async def test_the_end_of_a_turn_is_told_behind_its_audio(fleet: GatewayProcess) -> None:
