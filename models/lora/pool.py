@@ -101,10 +101,10 @@ class AdapterPool:
         with self._lock:
             self._adapters = dict(held)
 
-    def usable(self, name: str) -> bool:
-        """Whether there is one of that name, and it is enabled."""
+    def find(self, name: str) -> LoadedAdapter | None:
+        """None where there is none of that name, or it is switched off."""
         with self._lock:
-            return name in self._adapters and self._adapters[name][0].enabled
+            return find_form(self._adapters, name)
 
     def get(self, name: str | LoadedAdapter) -> LoadedAdapter:
         """One that was got before is itself. Raises RequestError where there is none of that name, or it is
@@ -114,6 +114,12 @@ class AdapterPool:
             return name
         with self._lock:
             return usable_form(self._adapters, name)
+
+
+def find_form(adapters: Mapping[str, tuple[AdapterInfo, Form]], name: str) -> Form | None:
+    """None where there is none of that name, or it is switched off."""
+    info, form = adapters.get(name, (None, None))
+    return form if info is not None and info.enabled else None
 
 
 def usable_form(adapters: Mapping[str, tuple[AdapterInfo, Form]], name: str) -> Form:

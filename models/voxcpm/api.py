@@ -219,7 +219,7 @@ class VoxCPM:
         """The adapter with which all parts of a text are spoken."""
         adapters = self._engine.adapters
         if lora is None:
-            lora = DEFAULT_ADAPTER if adapters.usable(DEFAULT_ADAPTER) else ""
+            return adapters.find(DEFAULT_ADAPTER)
         if not isinstance(lora, str):
             raise RequestError(f"lora must be the name of an adapter, got {lora!r}", param="adapter")
         return adapters.get(lora) if lora else None

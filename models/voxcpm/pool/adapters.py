@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import DeviceLostError, EngineError
-from models.lora.pool import AdapterInfo, usable_form
+from models.lora.pool import AdapterInfo, find_form, usable_form
 from models.voxcpm.pool.adapter import PooledAdapter
 from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.pool.wire import Record
@@ -54,9 +54,9 @@ class PooledAdapters:
     def listed(self) -> list[AdapterInfo]:
         return [info for info, _ in self._adapters.values()]
 
-    def usable(self, name: str) -> bool:
-        """Whether there is one of that name, and it is enabled."""
-        return name in self._adapters and self._adapters[name][0].enabled
+    def find(self, name: str) -> PooledAdapter | None:
+        """See `AdapterPool`."""
+        return find_form(self._adapters, name)
 
     def get(self, name: str | PooledAdapter) -> PooledAdapter:
         """See `AdapterPool`."""

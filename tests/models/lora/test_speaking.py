@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,22 @@ def test_all_parts_of_a_text_keep_the_adapter_it_began_with(voice: VoxCPM, writt
         change()
         rest = [output.audio for output in outputs]
         assert_close(np.concatenate([first, *rest]), expected, 1e-4)
+
+
+def test_a_default_adapter_that_is_unloaded_at_that_moment_is_no_error(
+    voice: VoxCPM, written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapters = voice._engine.adapters
+
+    class Unloading(nullcontext[None]):
+        def __exit__(self, *ended: object) -> None:
+            adapters._adapters.clear()
+
+    voice.load_lora(written)
+    expected = voice.synthesize(TEXT, **CLIP)
+    monkeypatch.setattr(adapters, "_lock", Unloading())
+    assert_close(voice.synthesize(TEXT, **CLIP), expected, 1e-4)
+    assert voice.list_loras() == []
 
 
 def test_the_prefix_cache_tells_adapters_apart(make_engine: Engines, tmp_path: Path) -> None:

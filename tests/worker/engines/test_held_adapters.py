@@ -34,5 +34,5 @@ async def test_one_that_is_here_already_makes_no_other_give_way() -> None:
     assert second == again
     assert {info.name for info in engine.adapters.listed()} == {first, second}
     await held.take(engine, pack_adapter({"value": 3.0}, b""), None)
-    assert not engine.adapters.usable(first) and engine.adapters.usable(second)
+    assert engine.adapters.find(first) is None and engine.adapters.find(second) is not None
     held.close()
