@@ -81,13 +81,18 @@ class Spoken:
         return Spoken(self.written, "".join(text), (*starts, *self.starts[at:]), (*ends, *self.ends[at:]))
 
     def _apart(self, edit: Edit, before: str) -> str:
-        """The words of an edit with a space where they would touch other words: "5kg" is "five kilograms"."""
+        """The words of an edit, apart from other words, "5kg" is "five kilograms", by one space."""
         spoken = edit.spoken
         before = before or self.text[max(edit.start - 1, 0) : edit.start]
+        after = self.text[edit.end : edit.end + 1]
         if _touch(before[-1:], spoken[:1]):
             spoken = f" {spoken}"
-        if _touch(spoken[-1:], self.text[edit.end : edit.end + 1]):
+        elif before[-1:] == spoken[:1] == " ":
+            spoken = spoken[1:]
+        if _touch(spoken[-1:], after):
             spoken = f"{spoken} "
+        elif after == spoken[-1:] == " ":
+            spoken = spoken[:-1]
         return spoken
 
     def written_range(self, start: int, end: int) -> tuple[int, int]:

@@ -54,6 +54,15 @@ ENGLISH = {
     "500 mg x10d, DOI 10.1038/s41586-024, PMID 12345678, pre-1900": "five hundred milligrams for ten days,"
     " DOI one zero dot one zero three eight slash s four one five eight six dash zero two four, PMID one"
     " two three four five six seven eight, pre nineteen hundred",
+    "ETA 5:45p, 1800Z; 1 (14.5-oz.) can; 2:00:35 or 03:00:01": "ETA five forty-five p m, eighteen hundred"
+    " Zulu; one (fourteen point five ounce) can; two hours and thirty-five seconds or three hours and one"
+    " second",
+    "Pub. L. No. 117-58, at 683, 707–08 (1974), 2d Cir., No. 3:21-cv-01234": "Pub. L. Number one hundred"
+    " seventeen, fifty-eight, at six hundred eighty-three, seven hundred seven to oh eight (nineteen"
+    " seventy-four), second Cir., Number three, twenty-one, c v, zero one two three four",
+    "FCF $(1.2)m, (12/6–12/9), HP 45/60, B.1.1.529; Is 7 > 5? |−3| = 3": "FCF minus one point two million"
+    " dollars, (December sixth to December ninth), HP forty-five out of sixty, B point one point one point"
+    " five hundred twenty-nine; Is seven greater than five? |minus three| equals three",
     "500 mg q8h x 7 days": "five hundred milligrams every eight hours for seven days",
     "WBC 7.2 x 10^9/L, 24 mEq/L, 35 U/L": "WBC seven point two times ten to the power of nine per liter,"
     " twenty-four milliequivalents per liter, thirty-five units per liter",

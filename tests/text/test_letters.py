@@ -66,7 +66,7 @@ def test_words_in_capitals_single_letters_and_lists_stay(text: str) -> None:
     [
         ("From Łódź to a Straße of Søren.", "From Lódź to a Strasse of Soren."),
         ("Say [so] to {one} | two, «three» @ home_page.", 'Say (so) to (one), two, "three" at home page.'),
-        ("Acme™ is © by us ~ ok\\then.", "Acme is  copyright  by us  okay then."),
+        ("Acme™ is © by us ~ ok\\then.", "Acme is copyright by us  okay then."),
         ("The soft\u00adhyphen, the zero\u200bwidth.", "The softhyphen, the zerowidth."),
     ],
 )

@@ -262,3 +262,10 @@ def test_where_a_rule_fails_the_sentence_is_read_as_it_is(monkeypatch: pytest.Mo
 def test_the_earlier_rule_has_its_way() -> None:
     rules = Rules(rule(r"b+", "B"), rule(r"ab|c", "X"))
     assert apply(rules, "abb c") == [Edit(1, 3, "B"), Edit(4, 5, "X")]
+
+
+def test_words_beside_each_other_are_one_space_apart() -> None:
+    text = "It ran at 10¹² Hz w/ 3² m at 5:45p"
+    assert normalise(text, "en").text == (
+        "It ran at ten to the power of twelve hertz with three squared m at five forty-five p m"
+    )

@@ -193,6 +193,10 @@ RULES = (
     ),
     rule(r"\b(?:RFC|ISO|IEEE|ANSI|DIN|RTX|GTX|RX)\s(?P<say>[1-9]\d{3})\b(?![.,]\d)", _code),
     rule(r"(?<=[A-Za-z]-)(?P<say>([1-9]\d?)s)\b", _plural),
+    rule(
+        r"(?<![\w.])[A-Z]{1,2}(?P<say>(?:\.\d{1,4}){2,4})(?![\w-]|\.\d)",
+        lambda match: "".join(f" point {number(part)}" for part in match["say"][1:].split(".")),
+    ),
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(

@@ -143,7 +143,7 @@ RULES = (
         rf"(?P<say>(?<![\w.,^])(?P<amount>{_AMOUNT})\s?(?P<sign>[€₽$£])(?P<minus>)(?P<land>)(?P<scale>))(?!\s?\d|\.\d)",
         _money,
     ),
-    rule(rf"(?P<sign>[$€£])(?P<minus>\()(?P<amount>{NUMBER})\)(?P<land>)(?P<scale>)", _money),
+    rule(rf"(?P<sign>[$€£])(?P<minus>\()(?P<amount>{NUMBER})\)(?P<land>){_SCALED}", _money),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
     rule(rf"(?<![A-Z]/)\b{_CODE}\s?(?P<amount>{_AMOUNT})(?![\d]|[.,]\d){_SCALED}(?!\w)", _code),
     rule(rf"(?<![\w.,])(?P<amount>{_AMOUNT}){_SCALED}\s?{_CODE}\b(?!/[A-Z])", _code),

@@ -175,7 +175,7 @@ RULES = (
     rule(rf"(?<![\w.,])(?P<amount>{NUMBER})\s?(?P<scale>[mbt]n)\b", _millions),
     rule(
         rf"(?<![\w.,$€£])(?P<amount>{NUMBER})-(?P<unit>(?=[A-Za-z]{{2}}|[mgLVW]\s[a-z])(?:{UNIT}))(?![\w'’-])"
-        r"(?:\.(?=\s[a-z]))?",
+        r"(?:\.(?=\)?\s[a-z]))?",
         _hyphened,
     ),
     rule(r"(?<=[\d½¼¾⅛⅜⅝⅞])[\"”](?=\s[a-z]|[,;.)]|\s?$)", _inches),

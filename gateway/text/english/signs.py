@@ -177,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         _vulgar,
     ),
     rule(
-        r"\b(?:[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
+        r"\b(?:[HM]P|[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
         r"[Gg]rade|[Ss]trength|[Pp]ain:?|A(?:PGAR|pgar)|"
         r"[Gg](?:ives?|ave|iving) (?:it|this|them)(?: an?)?)"
         r"\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
@@ -216,7 +216,11 @@ RULES: tuple[Rule, ...] = (
         rf"{_OPERAND}(?P<say>\s?(?:===|!==|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$−±-]|\.\d)",
         _compare,
     ),
-    rule(r"(?<=[\w)\]}⌋%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(∑∏∫∂-]|\.\d)", _compare),
+    rule(r"(?<=[\w)\]}⌋|%'′\u0304\u0302])(?P<say>\s=\s)(?=[\w{\[\"'⌊|√+$−±(∑∏∫∂-]|\.\d)", _compare),
+    rule(
+        r"\b[Ii]s\s[\w.]{1,12}(?P<say>\s[<>]\s)(?=[\w(.-])",
+        lambda match: f" {_COMPARISONS[match['say'].strip()][4:]}",
+    ),
     rule(
         r"(?<=[\w)|])(?P<say>\s[<>]\s)(?=[\w(.-])",
         lambda match: _COMPARISONS[match[0].strip()],

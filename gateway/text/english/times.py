@@ -23,7 +23,9 @@ def _time(match: re.Match[str]) -> str | None:
     if second:
         part = match.groupdict().get("part")
         seconds = cardinal(int(second)) + (f" point {digits(part)}" if part else "")
-        return f"{cardinal(hour)} {pair(minute) if minute else 'zero'} and {seconds} seconds{half}"
+        seconds += " second" if second == "01" and not part else " seconds"
+        said = pair(minute) if minute else "hour" if hour == 1 else "hours"
+        return f"{cardinal(hour)} {said} and {seconds}{half}"
     if minute:
         return f"{cardinal(hour)} {pair(minute)}{half}"
     if half:
@@ -113,6 +115,11 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
     rule(rf"(?<![\w.,:$€£]){_DOTTED}(?=\s?(?:(?:[-–]|bis\s|und\s)\s?\d{{1,2}}[.:]\d\d\s?)?Uhr\b)", _time),
+    rule(r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|$)(?!\sm\b)", lambda match: f" {match['half']} m"),
+    rule(
+        r"(?<![\w.,:/-])(?P<clock>(?:[01]\d|2[0-3])[0-5]\d)Z\b",
+        lambda match: f"{_clock_of(match['clock'])} Zulu",
+    ),
     rule(rf"{_GOES}{_DOTTED}(?![\w%]|[.,]\d)", _time),
     rule(rf"{_GOES}\d{{1,2}}\.\d\d\s?(?:to\s|until\s|till\s|[-–])\s?{_DOTTED}(?![\w%]|[.,]\d)", _time),
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),

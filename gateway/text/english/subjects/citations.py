@@ -17,6 +17,12 @@ def _docket(match: re.Match[str]) -> str:
     return ", ".join(map(short_code, match["say"].split("-")))
 
 
+def _case(match: re.Match[str]) -> str:
+    """Of a court, "3:21-cv-01234"."""
+    court, year = cardinal(int(match["court"])), short_code(match["year"])
+    return f"{court}, {year}, {' '.join(match['kind'])}, {digits(match['number'])}"
+
+
 def _paper(match: re.Match[str]) -> str:
     return f"arXiv {digits(match[1])} point {digits(match[2])}"
 
@@ -32,10 +38,19 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:U\.S\.C\.|USC) §\s?(?P<say>[1-9]\d{3})(?!\d|[.,]\d)", _code),
     rule(r"\bNo\.\s(?P<say>\d{2,4}-\d{3,4})(?![\w-]|[.,]\d)", _docket),
     rule(r"\b(?:Civ|Crim|App|Evid|Bankr)\. P(?P<say>\.)(?=\s\d)", "."),
-    rule(r"\bPub\. L\. (?P<say>\d{2,3}-\d{1,4})(?![\w-]|[.,]\d)", _docket),
+    rule(r"\bPub\. L\. (?:No\. )?(?P<say>\d{2,3}-\d{1,4})(?![\w-]|[.,]\d)", _docket),
     rule(
         r"\([A-Z0-9][^()\n]{0,30}(?<!\bp)(?<!\bpp)\.\s(?P<say>(?:1[89]|20)\d\d)(?=\))",
         lambda match: year(int(match["say"])),
+    ),
+    rule(
+        r"(?<!\w)(?P<court>\d):(?P<year>\d\d)-(?P<kind>[a-z]{2})-(?P<number>\d{4,5})(?!\d)",
+        _case,
+    ),
+    rule(r"(?<=\d{3})(?P<say>[-–]0[1-9])(?=\s\()", lambda match: f" to oh {cardinal(int(match['say'][-1]))}"),
+    rule(
+        r"(?<![\w.])(?P<say>(?P<circuit>[23])d)(?=\s(?:Cir|Dist|Dep|ed)\b)",
+        lambda match: ordinal(int(match["circuit"])),
     ),
     rule(r"(?<=\d\s)F\.(?P<series>[23])d\b", lambda match: f"F {ordinal(int(match['series']))}"),
     rule(r"\b(?:R|et al\.)\s(?P<say>v\.?)(?=\s[A-Z])", "versus"),
