@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 
 from engine.device.devices import on_device
+from engine.device.repeats import Repeats, records_parts
 
 Compute = Callable[[], None]
 _STRIDES = ((4, 1), (32, 4), (128, 8), (256, 16))
@@ -83,6 +85,10 @@ class GraphRecorder:
             self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
         priority = -1 if first else 0
         self._stream = torch.cuda.Stream(device, priority=priority) if device.type == "cuda" else None
+        self._repeats: Repeats | None = None
+        if device.type == "cuda" and records_parts():
+            with on_device(device):
+                self._repeats = Repeats(device, priority)
 
     def record(self, compute: Compute, rehearse: Compute | None = None) -> Compute:
         """What launches all of `compute` at once, on the stream that is current then.
@@ -94,17 +100,20 @@ class GraphRecorder:
         """
         if self._stream is None:
             return compute
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._stream):
-            (rehearse or compute)()  # compiles kernels and lets libraries make their workspaces
-        torch.cuda.current_stream(self._device).wait_stream(self._stream)
-        self._recordings.append(Recording(compute, self._device, self._stream, self._pool))
+        with nullcontext() if self._repeats is None else self._repeats.offered():
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
+            with torch.cuda.stream(self._stream):
+                (rehearse or compute)()  # compiles kernels and lets libraries make their workspaces
+            torch.cuda.current_stream(self._device).wait_stream(self._stream)
+            self._recordings.append(Recording(compute, self._device, self._stream, self._pool))
         return self._recordings[-1]
 
     def forget(self) -> None:
         """Free all graphs. What they exchange with other processes cannot be closed before."""
         while self._recordings:
             self._recordings.pop().forget()
+        if self._repeats is not None:
+            self._repeats.forget()
 
 
 class Rehearsal(GraphRecorder):

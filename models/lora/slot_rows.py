@@ -14,7 +14,8 @@ from torch import Tensor
 from engine.device.staging import upload
 from engine.kernels.low_rank.around import with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
-from engine.layers.low_rank import NOTHING, Deltas, turns_of
+from engine.kernels.low_rank.within import MAX_ENTRIES
+from engine.layers.low_rank import NOTHING, Deltas, entries_of, turns_of
 from models.lora.bank import Generation
 from models.transformer.stack import PRODUCTS
 
@@ -69,6 +70,10 @@ class SlotRows:
         slots = LowRankSlots(self._generation.storage, place, layout.shape.rank)
         return LowRankRows(slots, self._turns(), self._zeros, self._branches)
 
+    @property
+    def num_entries(self) -> int:
+        return entries_of(len(self._turns()))
+
     def _turns(self) -> Tensor:
         if isinstance(self._slots, np.ndarray):
             self._slots = upload(turns_of(self._slots), self._generation.storage.device)
@@ -86,6 +91,11 @@ class SlotDeltas:
     def __init__(self, rows: SlotRows, module: str) -> None:
         self.rows, self._module = rows, module
         self.products = rows.products(module)
+
+    @property
+    def uses_zeros(self) -> bool:
+        """Whether kernels may use up zeros of the step, so that they cannot be launched again as they are."""
+        return self.rows.num_entries <= MAX_ENTRIES
 
     def of(self, layer: int, product: int) -> LowRankRows | None:
         """What is added to a product of a layer; None where nothing is."""

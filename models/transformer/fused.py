@@ -11,6 +11,8 @@ kernel, are fp32; the weights are those of the layer, not copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from engine.attention import PagedAttention
@@ -39,6 +41,7 @@ from models.transformer.products import (
     ProductDeltas,
     SharedProducts,
 )
+from models.transformer.rehearsal import to_run
 from models.transformer.stack import (
     DOWN,
     GATE_UP,
@@ -228,15 +231,15 @@ class FusedStack:
         deltas: ProductDeltas = NOTHING,
     ) -> Tensor:
         """See `Transformer.forward`."""
-        num_rows = x[..., 0].numel()
+        num_rows, layers = x[..., 0].numel(), to_run(self._layers)
         if self._over_ranks and x.dim() == 2 and not isinstance(keep, slice) and pays(num_rows):
-            return kept_places(run_overlapped(self._layers, self._norm, x, rope, attention), keep)
+            return kept_places(run_overlapped(layers, self._norm, x, rope, attention), keep)
         products = self._products(num_rows)
         if products is not None:
-            return self._run_shared(products, x, rope, attention, keep, deltas)
-        for layer in self._layers[:-1]:
+            return self._run_shared(products, layers, x, rope, attention, keep, deltas)
+        for layer in layers[:-1]:
             x = layer(x, rope, attention, None, deltas)
-        return self._norm(self._layers[-1](x, rope, attention, keep, deltas))
+        return self._norm(layers[-1](x, rope, attention, keep, deltas))
 
     def _products(self, num_rows: int) -> SharedProducts | None:
         if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
@@ -248,16 +251,16 @@ class FusedStack:
     def _run_shared(
         self,
         products: SharedProducts,
+        layers: Sequence[FusedLayer],
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
         keep: Keep | None,
         deltas: ProductDeltas,
     ) -> Tensor:
-        normed = self._layers[0].input_layernorm(x)
-        norms = [*(layer.input_layernorm for layer in self._layers[1:]), self._norm]
-        last = self._layers[-1]
-        for layer, norm in zip(self._layers, norms, strict=True):
+        normed, last = layers[0].input_layernorm(x), layers[-1]
+        norms = [*(layer.input_layernorm for layer in layers[1:]), self._norm]
+        for layer, norm in zip(layers, norms, strict=True):
             kept = keep if layer is last else None
             x, normed = layer.shared(products, x, normed, rope, attention, kept, norm, deltas)
         return normed

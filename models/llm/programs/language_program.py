@@ -21,6 +21,7 @@ from engine.programs.ahead import Chunk
 from engine.programs.inputs import Fields, Inputs
 from models.llm.families import TextModel
 from models.llm.programs.tables import Tables
+from models.transformer.rehearsal import few_layers
 
 
 class LanguageProgram:
@@ -100,6 +101,12 @@ class LanguageProgram:
         ends = inputs["ends"] if chunks else None
         hidden = self._model(tokens, inputs["positions"], self._attention, ends)
         self._hidden[: len(hidden)] = hidden
+
+    @torch.inference_mode()
+    def rehearse(self) -> None:
+        """Launch every kernel that `compute` does at least once, by few layers."""
+        with few_layers():
+            self.compute()
 
     def _last_tokens(self) -> Tensor:
         """The last tokens of the sequences that go on; rank 0 alone knows them."""

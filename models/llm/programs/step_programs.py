@@ -85,7 +85,7 @@ class StepPrograms:
         count, done = len(shapes) + len(Kind) * len(plan.sizes), 0
         for shape in shapes:
             language = LanguageProgram(shape, model, tables, backend, pool, self.hidden, group)
-            self._add(language, recorder.record(language.compute), lead)
+            self._add(language, recorder.record(language.compute, language.rehearse), lead)
             if shape.num_chunks:
                 self.chunks.add((shape.num_chunks, shape.num_chunk_tokens), language)
             else:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.device.repeats import repeated
 from engine.layers.low_rank import NOTHING
 from models.transformer.stack import CosSin, Transformer, bidirectional_attention
 from models.voxcpm.flow_matching import SolverSchedule
@@ -31,6 +32,7 @@ class FusedFlow:
         self._time_place = 2 if dit.two_condition_tokens else 0
         self._length = self._time_place + 1 + 2 * patch_size
         self._rope = _row_rope(dit.decoder, self._length)
+        self._may_repeat = dit.decoder.layers[0].group is None  # ranks number what they exchange
 
     def integrate(
         self,
@@ -48,8 +50,14 @@ class FusedFlow:
         x = noise.float().contiguous()
         if targets:
             place_patches(x, self._in_proj, targets[0])
+
+        def compute() -> Tensor:
+            return self._velocity(tokens, patch, deltas)
+
+        again = self._may_repeat and (deltas is NOTHING or not deltas.uses_zeros)
+        velocity = repeated(compute) if again else compute
         for size, following in zip(schedule.step_sizes, [*targets, None][1:], strict=True):
-            step = Step(self._velocity(tokens, patch, deltas), cfg_value, size)
+            step = Step(velocity(), cfg_value, size)
             x = flow_step(x, step, self._in_proj, following)
         return x
 

@@ -24,6 +24,7 @@ from engine.device.staging import Mark
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import turns_of, turns_size
 from engine.programs.inputs import Fields, Inputs
+from models.transformer.rehearsal import few_layers
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.program import StepProgram
 from models.voxcpm.requests.prompt import key_patches
@@ -165,6 +166,12 @@ class LanguageProgram(StepProgram):
         hidden = hidden_states(self._model, self._positions(adapters), self._attention, adapters)
         conditions = self._conditions
         conditions.lm[: len(hidden.lm)], conditions.residual[: len(hidden.residual)] = hidden
+
+    @torch.inference_mode()
+    def rehearse(self) -> None:
+        """See `StepProgram.rehearse`: by few layers."""
+        with few_layers():
+            self.compute()
 
     def _positions(self, adapters: SlotRows | None) -> Positions:
         model, inputs = self._model, self._inputs

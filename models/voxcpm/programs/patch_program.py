@@ -20,6 +20,7 @@ import torch
 from engine.device.staging import HostCopy
 from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
+from models.transformer.rehearsal import few_layers
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows
@@ -182,9 +183,10 @@ class PatchProgram(StepProgram):
 
     @torch.inference_mode()
     def rehearse(self) -> None:
-        """See `StepProgram.rehearse`: by fewer steps of the solver."""
+        """See `StepProgram.rehearse`: by fewer steps of the solver and few layers."""
         self._solver.schedule(self.num_steps)
-        self.compute(min(self.num_steps, REHEARSED_STEPS))
+        with few_layers():
+            self.compute(min(self.num_steps, REHEARSED_STEPS))
 
 
 def _fields(shape: PatchShape, patch: tuple[int, int]) -> Fields:
