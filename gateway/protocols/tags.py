@@ -28,6 +28,8 @@ _BEGINNINGS = "|".join(sorted({name[:count] for name in _NAMES for count in rang
 _ATTRIBUTES = r"(?:\s[^<>]{0,200}|/)?"
 ANY_CUE = r"[A-Za-z][A-Za-z ,'-]{0,40}"
 """Words in brackets, such as [laughs]."""
+_CUES = {"short pause": 0.5, "pause": 1.0, "pauses": 1.0, "long pause": 2.0}
+"""Those that are silence, in seconds."""
 _PHONES = r"<<(?P<phones>[^<>\s|]{1,20}(?:\|[^<>\s|]{0,20}){1,60})>>"
 _TAG = rf"<(?P<end>/?)(?P<name>{_NAME})(?P<attributes>{_ATTRIBUTES})>|{_PHONES}"
 _BEGUN = rf"</?(?:{_BEGINNINGS})?$|</?(?:{_NAME})(?:\s[^<>]{{0,200}}|/)?$|<<[^<>\s]{{0,200}}>?$"
@@ -49,7 +51,7 @@ class Tags:
 
     def __init__(self, cues: str | None = None) -> None:
         """`cues`: a pattern of what in brackets is not read."""
-        self._whole = re.compile(rf"{_TAG}|\[(?:{cues})\]" if cues else _TAG)
+        self._whole = re.compile(rf"{_TAG}|\[(?P<cue>{cues})\]" if cues else _TAG)
         self._begun = re.compile(rf"{_BEGUN}|\[(?:{ANY_CUE})?$" if cues else _BEGUN)
         self._held: str
         """What may be the beginning of a tag."""
@@ -91,7 +93,8 @@ class Tags:
             self._spelling = not tag["end"]
         if tag["end"]:
             return []
-        return [self._space(), _seconds(tag)] if tag["name"] == "break" else [self._space()]
+        seconds = _seconds(tag) if tag["name"] == "break" else _CUES.get(tag.groupdict().get("cue") or "")
+        return [self._space()] if seconds is None else [self._space(), seconds]
 
     def _space(self) -> str:
         """What parts the words before a tag from those behind it."""

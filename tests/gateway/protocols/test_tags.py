@@ -57,6 +57,15 @@ def test_words_in_brackets_are_cues_for_models_that_know_them() -> None:
     assert clip_fields("[laughs]", Tags()) == {"text": "[laughs]"}
 
 
+def test_cues_that_are_pauses_are_silence() -> None:
+    tags = Tags(ANY_CUE)
+    said = (
+        tags.take("Well[short pause] so. [pau") + tags.take("se]Then [long pause]") + tags.take("[sighs] it")
+    )
+    assert said == ["Well ", 0.5, "so. ", 1.0, "Then ", 2.0, "it"]
+    assert Tags().take("[pause]") == ["[pause]"]
+
+
 def test_a_clip_of_pauses_alone_is_a_moment_of_silence() -> None:
     assert clip_fields(' <break time="1s"/>... ', Tags()) == {"text": "…"}
     assert clip_fields(" ", Tags()) == {"text": " "}
