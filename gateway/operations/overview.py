@@ -12,14 +12,14 @@ MAX_LISTED = 1000
 """Waiting tickets that are listed; `length` counts all."""
 
 
-def describe_workers(pool: WorkerPool) -> dict[str, Any]:
-    """`GET /api/workers`; `build` is the gateway's own."""
+def describe_workers(pool: WorkerPool, gateways: list[dict[str, Any]]) -> dict[str, Any]:
+    """`GET /api/workers`; `build` is the gateway's own, `gateways` counts them, see `GatewayBuilds`."""
     lanes = [(requirement, len(pool.queue.lane(requirement))) for requirement in pool.queue.requirements]
     workers = []
     for worker in pool.workers.values():
         waiting = sum(length for requirement, length in lanes if worker.offers(requirement))
         workers.append(worker.describe() | {"queue_length": waiting})
-    return {"build": build(), "workers": workers}
+    return {"build": build(), "gateways": gateways, "workers": workers}
 
 
 def describe_ticket(pool: WorkerPool, ticket: Ticket) -> dict[str, Any]:

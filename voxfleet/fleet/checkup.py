@@ -106,11 +106,15 @@ def _build_of(seen: Look) -> str:
 
 
 def _of_builds(seen: Look) -> Iterator[Finding]:
-    """Where workers run another build than the gateway, as during an upgrade."""
+    """Where workers, or other gateways, run another build than the gateway, as during an upgrade."""
     builds = Counter(worker.get("build") or "older" for worker in seen.workers if worker["health"] == "up")
     if builds.keys() - {_build_of(seen)}:
         told = ", ".join(f"{count} of {name}" for name, count in builds.most_common())
         yield Finding("Builds", Verdict.WARN, f"the gateway is {_build_of(seen)}; workers: {told}")
+    gateways = seen.answers["workers"].get("gateways", [])  # which older gateways do not tell
+    if len(gateways) > 1:
+        told = ", ".join(f"{each['gateways']} of {each['build'] or 'older'}" for each in gateways)
+        yield Finding("Builds of gateways", Verdict.WARN, told)
 
 
 def _of_kind(kind: KindReport) -> Finding:

@@ -20,7 +20,6 @@ from gateway.api.permissions import require_admin
 from gateway.operations.event_log import RING_LINES, Line
 from gateway.operations.overview import describe_queue, describe_workers
 from gateway.service import Gateway, GatewayDep
-from gateway.slots.pool import WorkerPool
 
 router = APIRouter(dependencies=[Depends(require_admin)])
 
@@ -54,7 +53,7 @@ async def _events(gateway: Gateway) -> AsyncIterator[str]:
             if lines:
                 yield _event("log", {"events": [line.describe() for line in lines]})
                 lines.clear()
-            yield _event("fleet", gateway.operations.fleet.describe()) + _both(gateway.pool)
+            yield _event("fleet", gateway.operations.fleet.describe()) + _both(gateway)
             await asyncio.sleep(_BUNDLE_SECONDS)
             try:
                 async with asyncio.timeout(_LONGEST_PAUSE_SECONDS - _BUNDLE_SECONDS):
@@ -66,8 +65,9 @@ async def _events(gateway: Gateway) -> AsyncIterator[str]:
         log.on_line.remove(hear)
 
 
-def _both(pool: WorkerPool) -> str:
-    return _event("workers", describe_workers(pool)) + _event("queue", describe_queue(pool))
+def _both(gateway: Gateway) -> str:
+    workers = describe_workers(gateway.pool, gateway.operations.history.builds.describe())
+    return _event("workers", workers) + _event("queue", describe_queue(gateway.pool))
 
 
 def _event(name: str, data: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ tickets = APIRouter(prefix="/api")
 @router.get("/workers")
 async def get_workers(gateway: GatewayDep) -> dict[str, Any]:
     """Every worker with state, slots and what it says of itself."""
-    return describe_workers(gateway.pool)
+    return describe_workers(gateway.pool, gateway.operations.history.builds.describe())
 
 
 @router.post("/workers/{id}/drain")

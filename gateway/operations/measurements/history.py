@@ -22,10 +22,12 @@ from sqlalchemy import delete, func, select
 from gateway.database import Database, FigureSpan
 from gateway.database.transactions import FAILURES
 from gateway.finishing import to_its_end
+from gateway.operations.measurements.builds import BUILD, GatewayBuilds
 from gateway.operations.measurements.figures import Figures, total
 from gateway.operations.measurements.sampling import PoolSampler
 from gateway.operations.overload import REFUSALS
 from gateway.slots.pool import WorkerPool
+from telemetry.build import build
 
 logger = structlog.get_logger(__name__)
 
@@ -65,8 +67,11 @@ class History:
         database: Database,
         clock: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.monotonic,
+        own_build: str | None = None,
     ) -> None:
-        """`clock`: seconds since 1970."""
+        """`clock`: seconds since 1970. `own_build`: None is this process's."""
+        self.builds = GatewayBuilds(database, clock)
+        self._build: str | None = own_build or build()
         self._database = database
         self._sampler = PoolSampler(pool, stopwatch)
         self._clock = clock
@@ -108,10 +113,12 @@ class History:
             self.look()
             if time.monotonic() - written_at >= _WRITE_SECONDS:
                 written_at = time.monotonic()
-                await self.write()
+                if await self.write():
+                    await self.builds.look()
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Write what is left, and that this gateway has ended."""
+        self._build = None
         self.look()
         await self.write()
 
@@ -120,7 +127,7 @@ class History:
         async with self._writing:
             self._forget()
             keys = sorted(self._unwritten)
-            rows = [(key, self._spans[key].as_fields()) for key in keys]
+            rows = [(key, self._spans[key].as_fields() | {BUILD: self._build}) for key in keys]
             self._unwritten.clear()
             try:
                 await to_its_end(self._store(rows))

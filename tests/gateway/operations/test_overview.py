@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.database import Database
 from gateway.metrics import Metrics
+from gateway.operations.measurements.builds import GatewayBuilds
 from gateway.operations.overview import describe_queue, describe_ticket, describe_workers
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 from gateway.slots.capacity.figures import WINDOW_REQUESTS, WorkerFigures
@@ -34,7 +36,8 @@ def builds_told(fleet: Fleet) -> dict[str, float]:
 async def test_operators_see_which_builds_run() -> None:
     fleet = Fleet(1, 1, 1, 1)
     run(fleet, ["0.1.0+aaaaaaa", "0.1.0+bbbbbbb", "0.1.0+bbbbbbb", ""])
-    told = describe_workers(fleet.pool)
+    told = describe_workers(fleet.pool, GatewayBuilds(Database("sqlite:///:memory:")).describe())
+    assert told["gateways"] == [{"build": build(), "gateways": 1}]
     assert told["build"] == build()
     assert [worker["build"] for worker in told["workers"]] == ["0.1.0+aaaaaaa", *["0.1.0+bbbbbbb"] * 2, ""]
     assert builds_told(fleet) == {"0.1.0+bbbbbbb": 2, "0.1.0+aaaaaaa": 1, "": 1}

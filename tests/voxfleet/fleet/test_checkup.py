@@ -40,7 +40,10 @@ def told(**changes: Any) -> Look:
         "storage": storage,
         "fleet": {"fleet": changes.pop("fleet", None)},
         "log": {"events": []},
-        "workers": {"workers": [{**well, **changes}, *changes.pop("others", [])]},
+        "workers": {
+            "gateways": changes.pop("gateways", [{"build": build(), "gateways": 2}]),
+            "workers": [{**well, **changes}, *changes.pop("others", [])],
+        },
     }
     return seen
 
@@ -65,6 +68,11 @@ def fleet_of(**kind: Any) -> dict[str, Any]:
         ({"version": "0.0.1"}, "Gateway", Verdict.WARN),
         ({"build": "0.1.0+0123456"}, "Builds", Verdict.WARN),
         ({"build": ""}, "Builds", Verdict.WARN),
+        (
+            {"gateways": [{"build": build(), "gateways": 2}, {"build": "", "gateways": 1}]},
+            "Builds of gateways",
+            Verdict.WARN,
+        ),
         ({"fleet": fleet_of(serving=1, failed_starts=3)}, "Workers gpu", Verdict.FAIL),
         ({"fleet": fleet_of(serving=1, loading=1, unplaced=1)}, "Workers gpu", Verdict.WARN),
         ({"fleet": fleet_of(serving=0)}, "Workers gpu", Verdict.WARN),

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { etaFields } from "../../../../frontend/static/js/admin/sections/eta-section.js";
-import { mixedText, otherBuild } from "../../../../frontend/static/js/admin/fleet/builds.js";
+import { mixedGatewaysText, mixedText, otherBuild } from "../../../../frontend/static/js/admin/fleet/builds.js";
 import { isOnlyServing } from "../../../../frontend/static/js/admin/fleet/serving.js";
 import { Choice } from "../../../../frontend/static/js/admin/fleet/choice.js";
 import { requestFacts, requestName } from "../../../../frontend/static/js/admin/fleet/request-row.js";
@@ -72,6 +72,13 @@ test("of several builds in one fleet there is a note, and of a worker its own", 
   assert.equal(mixedText(own, fleet), `Several builds run. This gateway: ${own}; workers: ${own} (1) · ${other} (2).`);
   assert.deepEqual(fleet.map((worker) => otherBuild(own, worker)), ["", `Build: ${other}`, `Build: ${other}`]);
   assert.equal(mixedText(own, [{ state: "IDLE" }]), `Several builds run. This gateway: ${own}; workers: one that does not say (1).`);
+});
+
+test("of gateways of several builds there is a note", () => {
+  const gateways = [{ build: "0.1.0+0123456789ab", gateways: 2 }, { build: "", gateways: 1 }];
+  const told = "Gateways of several builds share the database: 0.1.0+0123456789ab (2) · one that does not say (1).";
+  assert.equal(mixedGatewaysText(gateways), told);
+  for (const few of [gateways.slice(1), [], undefined]) assert.equal(mixedGatewaysText(few), null);
 });
 
 test("where one build runs, or a gateway of old says nothing of builds, no build is mentioned", () => {

@@ -14,6 +14,13 @@ export function mixedText(own = "", workers) {
   return t("admin.mixed", { own: nameOf(own), builds: builds.join(" · ") });
 }
 
+/** What is said of gateways of several builds that share a database, or null. @param {{build: string, gateways: number}[] | undefined} gateways */
+export function mixedGatewaysText(gateways = []) {
+  if (gateways.length < 2) return null;
+  const builds = gateways.map(({ build, gateways: count }) => t("admin.buildCount", { build: nameOf(build), count }));
+  return t("admin.mixedGateways", { builds: builds.join(" · ") });
+}
+
 /** What is said of a worker whose build is not the gateway's, or "". @param {{state: string, build?: string}} worker */
 export function otherBuild(own = "", { state, build = "" }) {
   return state === "DOWN" || build === own ? "" : t("admin.otherBuild", { build: nameOf(build) });

@@ -3,7 +3,7 @@
  */
 import { confirmed } from "../../shared/page/confirm.js";
 import { byId, h, setText } from "../../shared/page/dom.js";
-import { mixedText, otherBuild } from "./builds.js";
+import { mixedGatewaysText, mixedText, otherBuild } from "./builds.js";
 import { FleetLines } from "./fleet-lines.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestList } from "./request-list.js";
@@ -33,13 +33,13 @@ export class FleetSection {
     this.#fleet.show(answer);
   }
 
-  /** @param {{build?: string, workers: object[]}} answer of GET /api/workers */
-  showWorkers({ build, workers }) {
+  /** @param {{build?: string, gateways?: object[], workers: object[]}} answer of GET /api/workers */
+  showWorkers({ build, gateways, workers }) {
     this.#known = workers;
     byId("workers").removeAttribute("aria-busy");
-    const mixed = mixedText(build, workers);
-    setText(byId("builds"), mixed ?? "");
-    byId("builds").hidden = mixed === null;
+    const mixed = [mixedText(build, workers), mixedGatewaysText(gateways)].filter((text) => text !== null);
+    setText(byId("builds"), mixed.join(" "));
+    byId("builds").hidden = mixed.length === 0;
     this.#workers.show(workers.map((worker) => ({ ...worker, otherBuild: otherBuild(build, worker) })));
     if (workers.length === 0) byId("workers").append(this.#fleet.runs ? noneNow() : noWorkers());
     this.#summary.showWorkers(workers);

@@ -50,6 +50,7 @@ export default {
   "admin.remarkRestarting": "Ending, to be started again.",
 
   "admin.mixed": "Several builds run. This gateway: {own}; workers: {builds}.",
+  "admin.mixedGateways": "Gateways of several builds share the database: {builds}.",
   "admin.buildCount": "{build} ({count})",
   "admin.buildUnknown": "one that does not say",
   "admin.otherBuild": "Build: {build}",

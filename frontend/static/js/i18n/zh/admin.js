@@ -48,6 +48,7 @@ export default {
   "admin.remarkRestarting": "正在结束，随后会重新启动。",
 
   "admin.mixed": "正在运行多个构建版本。此网关：{own}；工作节点：{builds}。",
+  "admin.mixedGateways": "共用数据库的网关运行多个构建版本：{builds}。",
   "admin.buildCount": "{build}（{count} 个）",
   "admin.buildUnknown": "未报告的版本",
   "admin.otherBuild": "构建版本：{build}",
