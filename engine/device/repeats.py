@@ -27,7 +27,8 @@ except ImportError:  # comes with torch's builds for CUDA
     runtime = None
 
 Part = Callable[[], Tensor]
-_KNOWN_BINDINGS = 13
+_KNOWN_BINDINGS = "13."
+"""What `add_child` calls takes other arguments in other ones."""
 _PER_CAPTURE = "thread_local"
 
 
@@ -106,7 +107,7 @@ def repeated(compute: Part) -> Part:
 
 def records_parts() -> bool:
     """Whether graphs can be put into others here."""
-    return runtime is not None and int(_version().partition(".")[0]) >= _KNOWN_BINDINGS
+    return runtime is not None and _version().startswith(_KNOWN_BINDINGS)
 
 
 def _version() -> str:
