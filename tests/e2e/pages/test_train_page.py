@@ -202,6 +202,8 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
         expect(page.locator("[data-training=t_Anna] progress")).to_have_js_property("value", 220)
         link = page.get_by_role("link", name="Carla is there. Try it")
         expect(link).to_have_attribute("href", "/#voice=v_carla")
+        why = page.locator("[data-training=t_Doris] .notice-danger")
+        expect(why).to_contain_text("Too little of the recordings can be used")
         for name, there in (("Doris", False), ("Emil", True)):
             button = page.get_by_role("button", name=f"Go on: {name}")
             expect(button).to_have_count(int(there))

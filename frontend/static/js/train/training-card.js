@@ -17,7 +17,7 @@ export function isOpen({ state }) {
 }
 
 /** What is told of it beside its name. */
-export function factsOf({ state, steps, recordings, audio_seconds: seconds, progress, error }) {
+export function factsOf({ state, steps, recordings, audio_seconds: seconds, progress }) {
   const running = state === "running" && progress;
   const learning = running && progress.stage === "training";
   return [
@@ -28,7 +28,6 @@ export function factsOf({ state, steps, recordings, audio_seconds: seconds, prog
     learning && progress.cpu_share != null && progress.cpu_share < FEW_CPUS && t("train.waits"),
     running && progress.seconds_left > 0 && t("train.left", { time: duration(Math.max(1, Math.round(progress.seconds_left))) }),
     progress?.best_loss != null && t("train.loss", { first: ratio(progress.first_loss), best: ratio(progress.best_loss) }),
-    error && problemText(error),
   ]
     .filter(Boolean)
     .join(" · ");
@@ -49,7 +48,7 @@ export function findingText({ kind, message, recordings }, names) {
  * @param {(button: HTMLElement, id: string) => HTMLElement} attach a button to a sample
  */
 export function trainingCard(training, names, actions, attach) {
-  const { id, name, state, steps, progress, voice } = training;
+  const { id, name, state, steps, progress, voice, error } = training;
   const text = (element, words) => setMessage(element, "text.plain", { text: words });
   const button = (drawing, key, action) => {
     const made = h("button", { class: "button", type: "button", onclick: () => action(training) }, icon(drawing), h("span", { "data-i18n": key }));
@@ -65,6 +64,7 @@ export function trainingCard(training, names, actions, attach) {
       h("span", { class: "badge", "data-state": state, "data-i18n": `train.state.${state}` }),
     ),
     text(h("p", { class: "quiet train-facts" }), () => factsOf(training)),
+    error && h("div", { class: "notice notice-danger" }, icon("warning"), text(h("p"), () => problemText(error))),
     isOpen(training) && progressBar(training),
     progress?.losses.length > 1 && lossCurve(progress, isOpen(training) ? steps : progress.losses.at(-1)[0]),
     state === "complete" && h("p", { class: "train-done" }, h("a", { class: "button button-primary", href: `/${toFragment({ voice })}` }, icon("play"), setMessage(h("span"), "train.tryIt", { name }))),

@@ -35,7 +35,7 @@ _ADD_INLINE_SCRIPT = """() => {
 def test_the_bar_fits_every_width_and_every_bare_icon_has_a_tooltip(page: Page, fleet: Server) -> None:
     page.goto(fleet.url)
     expect(page.locator(".lamp")).to_have_text("Ready")
-    for width in (320, 390, 600, 641, 700, 750, 781, 860, 1024):
+    for width in (320, 390, 414, 430, 440, 600, 641, 700, 750, 781, 860, 906, 1024):
         page.set_viewport_size({"width": width, "height": 700})
         overflow = page.evaluate("document.getElementById('nav').scrollWidth - document.body.clientWidth")
         assert overflow <= 0, width
@@ -51,9 +51,11 @@ def test_the_bar_has_room_for_a_worker_that_loads_and_every_page(page: Page, fle
     expect(page.locator(".nav-pages a:visible")).to_have_count(7)
     expect(page.locator(".lamp")).to_have_text("Ready")
     page.evaluate("document.querySelector('.lamp span').textContent = 'Loading: warm-up, 95 %'")
-    for width in (320, 901, 940, 1025, 1060):
+    for width in (320, 366, 901, 940, 1025, 1060):
         page.set_viewport_size({"width": width, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth") == width, width
+        tops = page.locator(".nav-pages a:visible").evaluate_all("(all) => all.map((one) => one.offsetTop)")
+        assert len(set(tops)) == 1, (width, tops)
 
 
 def test_a_window_is_named_in_the_page_s_language(browser: Browser, fleet: Server) -> None:
@@ -113,6 +115,16 @@ def test_forced_colours_show_what_is_chosen(page: Page, fleet: Server) -> None:
     notice = page.locator("#unavailable")
     expect(notice).to_be_visible()
     assert notice.evaluate("it => getComputedStyle(it).borderStyle") == "solid"
+
+
+@pytest.mark.parametrize("path", ["/train", ADMIN_PAGE])
+def test_no_bar_of_progress_is_drawn_by_the_browser(page: Page, fleet: Server, path: str) -> None:
+    """Firefox draws those on a white ground in a dark page: one that is empty looks full."""
+    page.goto(fleet.url + path)
+    bars = page.locator("progress")
+    expect(bars.first).to_be_attached()
+    drawn = bars.evaluate_all("(all) => all.map((one) => getComputedStyle(one).appearance)")
+    assert set(drawn) == {"none"}
 
 
 def test_forced_colours_show_which_block_is_heard(page: Page, fleet: Server) -> None:
