@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from operator import ge, itemgetter
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,21 @@ class Spoken:
         """One text after the other."""
         written, text, starts, ends = "", [], [], []
         for piece in pieces:
-            starts += (len(written) + start for start in piece.starts)
-            ends += (len(written) + end for end in piece.ends)
+            before = len(written)
+            starts += [before + start for start in piece.starts]
+            ends += [before + end for end in piece.ends]
             written += piece.written
             text.append(piece.text)
         return cls(written, "".join(text), tuple(starts), tuple(ends))
 
     def then(self, other: Spoken) -> Spoken:
         """What `other` makes of this spoken text."""
-        places = [self.written_range(*place) for place in zip(other.starts, other.ends, strict=True)]
-        starts, ends = zip(*places, strict=True) if places else ((), ())
+        if any(map(ge, other.starts, other.ends)):  # something that stands for nothing that is written
+            places = [self.written_range(*place) for place in zip(other.starts, other.ends, strict=True)]
+            starts, ends = zip(*places, strict=True)
+        else:
+            starts = tuple(map(self.starts.__getitem__, other.starts))
+            ends = tuple([self.ends[end - 1] for end in other.ends])
         return Spoken(self.written, other.text, starts, ends)
 
     def edited(self, edits: Iterable[Edit]) -> Spoken:
