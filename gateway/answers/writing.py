@@ -15,7 +15,7 @@ from gateway.slots.line.charge import charge
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.synthesis.accounting import Account, settle
+from gateway.synthesis.accounting import settle
 from gateway.synthesis.served import Served
 
 ANSWER = "answer"
@@ -128,33 +128,21 @@ class Writing(Served[AnswerOutcome]):
         self._reader = None  # which may refer to this
 
     def _record(self, outcome: str, status: int | None) -> None:
-        answer, now = self.answer, time.monotonic()
+        answer, metrics = self.answer, self._metrics
         model = answer.model.name if answer.taken else self._order.model
-        first_at, metrics = self._first_token_at, self._metrics
-        first_seconds = None if first_at is None else first_at - self._began_at
         kind = Kind.of(model=model, voice=None, protocol=self._protocol, tenant=self._standing.tenant)
-        account = Account(
-            request_id=self._request_id,
-            outcome=outcome,
-            seconds=now - self._began_at,
-            first_seconds=first_seconds,
-            generation_seconds=self._generation_seconds,
-            migrations=self._attempts.migrations,
-            kind=kind,
-            status=status,
-            span=self.span,
-        )
+        account = self._account(outcome, status, kind, self._first_token_at)
         metrics.tokens.labels("prompt").inc(answer.prompt_tokens)
         metrics.tokens.labels("answer").inc(len(answer.tokens))
-        if first_seconds is not None:
-            metrics.first_token_seconds.observe(first_seconds, self.span.exemplar)
+        if account.first_seconds is not None:
+            metrics.first_token_seconds.observe(account.first_seconds, self.span.exemplar)
         if answer.tokens:
             self._gateway.pool.demand.answered(self._order.requirement(), charge(0, len(answer.tokens)))
         figures = {
-            "first_token_seconds": first_seconds,
+            "first_token_seconds": account.first_seconds,
             "prompt_tokens": answer.prompt_tokens,
             "tokens": len(answer.tokens),
         }
         awaited = self._standing.priority is not Priority.BULK
-        promised_seconds = first_seconds if awaited else None
+        promised_seconds = account.first_seconds if awaited else None
         settle(self._gateway, account, figures, promised_seconds=promised_seconds, promise="first_token")

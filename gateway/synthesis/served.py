@@ -12,12 +12,14 @@ from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
 from gateway.errors import ApiError
+from gateway.operations.measurements.objectives import Kind
 from gateway.service import Gateway
 from gateway.slots.line.about import About
 from gateway.slots.line.standing import Standing
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
 from gateway.streams.relay import Piece, relay
+from gateway.synthesis.accounting import Account
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.tracing import begin_span
 from telemetry import NO_SPAN
@@ -115,6 +117,20 @@ class Served(ABC, Generic[Result]):
     def _generation_seconds(self) -> float:
         """Since the first worker took it; 0 when none did."""
         return 0.0 if self._started_at is None else time.monotonic() - self._started_at
+
+    def _account(self, outcome: str, status: int | None, kind: Kind, first_at: float | None) -> Account:
+        """The request in figures, at its end. `first_at`: when there was something of it first."""
+        return Account(
+            request_id=self._request_id,
+            outcome=outcome,
+            seconds=time.monotonic() - self._began_at,
+            first_seconds=None if first_at is None else first_at - self._began_at,
+            generation_seconds=self._generation_seconds,
+            migrations=self._attempts.migrations,
+            kind=kind,
+            status=status,
+            span=self.span,
+        )
 
     def _first_start(self) -> bool:
         """Whether a worker takes it for the first time, now."""

@@ -28,7 +28,7 @@ from gateway.streams.clip.spoken import Spoken
 from gateway.streams.clip.takes import HeldTakes, Takes
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.streams.resumption.token import TokenWriter
-from gateway.synthesis.accounting import Account, settle_speech
+from gateway.synthesis.accounting import settle_speech
 from gateway.synthesis.feed import Feed
 from gateway.synthesis.patience import Patience
 from gateway.synthesis.retakes import note_retake
@@ -289,18 +289,7 @@ class Synthesis(Served[Outcome]):
         return replace(kind, voice=self._speaker.kind)
 
     def _record(self, outcome: str, status: int | None) -> None:
-        first_audio_at = self._attempts.hearing.first_audio_at
-        account = Account(
-            request_id=self._request_id,
-            outcome=outcome,
-            seconds=time.monotonic() - self._began_at,
-            first_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
-            generation_seconds=self._generation_seconds,
-            migrations=self._attempts.migrations,
-            kind=self.kind,
-            status=status,
-            span=self.span,
-        )
+        account = self._account(outcome, status, self.kind, self._attempts.hearing.first_audio_at)
         awaited = self._standing.priority is not Priority.BULK
         settle_speech(self._gateway, self._request, account, self._audio_seconds_here, awaited=awaited)
         self._witness.ended(outcome)
