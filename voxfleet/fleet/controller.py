@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import structlog
-
 from gateway.operations.fleet import FleetReport, KindReport, Said
 from voxfleet.fleet.autoscaling.autoscaler import decide
 from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
@@ -24,11 +22,12 @@ from voxfleet.fleet.autoscaling.rules import Rules
 from voxfleet.fleet.autoscaling.window import KindNow, Window
 from voxfleet.fleet.desk import DeskError, Seen, WorkerSeen
 from voxfleet.fleet.desks import Desks
+from voxfleet.fleet.log import get_logger
 from voxfleet.fleet.observation import Observer
 from voxfleet.fleet.place import Member, Place, PlaceFull
 from voxfleet.fleet.rolling import Replace, Retire, Rolling, Standing
 
-logger = structlog.get_logger(__name__)
+logger = get_logger(__name__)
 
 TURN_SECONDS = 1.0
 _SAY_AGAIN_SECONDS = 300.0

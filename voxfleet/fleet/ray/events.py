@@ -9,9 +9,9 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-import structlog
+from voxfleet.fleet.log import get_logger
 
-logger = structlog.get_logger(__name__)
+logger = get_logger(__name__)
 
 Result = TypeVar("Result")
 

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import structlog
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
+from voxfleet.fleet.log import get_logger
 from voxfleet.fleet.place import Member, PlaceFull, Starts
 from voxfleet.fleet.ray import actors
 from voxfleet.fleet.ray.assignment import WorkerSpec
 from voxfleet.fleet.ray.worker import SpeechWorker, WorkerReport
 
-logger = structlog.get_logger(__name__)
+logger = get_logger(__name__)
 
 _LOOK_SECONDS = 1.0
 _STOP_SECONDS = 20.0
