@@ -21,7 +21,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, Discriminator, Tag
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from worker.protocol import ErrorDetail
 
@@ -249,3 +250,18 @@ def install_error_handlers(
     answer = partial(_answer_http_error, lost_page=lost_page, methods_of=methods_of)
     app.add_exception_handler(HTTPException, answer)
     app.add_exception_handler(RequestValidationError, _answer_validation_error)
+    _refuse_lost_sockets(app)
+
+
+def _refuse_lost_sockets(app: FastAPI) -> None:
+    """A socket at an address that there is none at is refused with 404; Starlette's 403 is that of a key."""
+    otherwise = app.router.default
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await otherwise(scope, receive, send)
+            return
+        error = ApiError(404, "not_found", "there is no WebSocket at this address")
+        await WebSocket(scope, receive, send).send_denial_response(error_response(error, scope))
+
+    app.router.default = refuse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import httpx
@@ -31,6 +32,23 @@ async def ask(path: str, **options: Any) -> dict[str, Any]:
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as http:
         answer = await http.post(path, **options)
     return {"status": answer.status_code, **answer.json()["error"]}
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime", "/clips/1"])
+async def test_a_socket_at_an_address_without_one_is_not_found(path: str) -> None:
+    """As a request is: clients take 403 for a wrong key."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    await app({**scope, "extensions": {"websocket.http.response": {}}}, receive, send)
+    assert sent[0]["type"] == "websocket.http.response.start" and sent[0]["status"] == 404
+    assert json.loads(sent[1]["body"])["error"]["code"] == "not_found"
 
 
 def test_where_there_is_no_header_the_error_itself_says_when_to_come_back() -> None:
