@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from gateway.bodies import MOST_MESSAGE_VALUES, has_too_many_values
 from gateway.settings import GatewaySettings
 from gateway.workers.frame_stream import NO_SLOT, RequestRejected, WorkerRefused, WorkerUnreachable
 from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
@@ -81,6 +82,8 @@ class WorkerControl:
     def _agreed(kind: type[Answer], is_success: bool, answer: bytes) -> Answer:
         """The worker's answer. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
         try:
+            if has_too_many_values(answer.decode("utf-8", "replace"), MOST_MESSAGE_VALUES):
+                raise ValueError("pydantic copies all of them for each field that is missing")
             if is_success:
                 return kind.model_validate_json(answer)
             detail = ErrorDetail.model_validate(json.loads(answer)["error"])
@@ -98,11 +101,13 @@ class WorkerControl:
         if not is_success:
             raise WorkerUnreachable("the worker answers with an error")
         try:
-            return WorkerStatus.model_validate_json(answer)
+            return WorkerStatus.model_validate(json.loads(answer))  # from JSON, errors have copies of it
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(map(str, first["loc"]))
             raise WorkerUnreachable(f"not a worker's status: {field}: {first['msg']}") from error
+        except (ValueError, RecursionError) as error:
+            raise WorkerUnreachable("not a worker's status: it is not JSON") from error
 
     async def _ask(
         self, method: str, path: str, limit_seconds: float, max_bytes: int, content: bytes | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter
 
 MOST_TOP_LOGPROBS = 20
 MAX_TOKEN_CHARACTERS = 4096
@@ -30,7 +30,7 @@ class TokenFacts(TokenLogprob):
     top: Annotated[tuple[TokenLogprob, ...], Field(max_length=MOST_TOP_LOGPROBS)] = ()
 
 
-_facts: TypeAdapter[tuple[TokenFacts, ...]] = TypeAdapter(tuple[TokenFacts, ...])
+_facts: TypeAdapter[tuple[TokenFacts, ...]] = TypeAdapter(Annotated[tuple[TokenFacts, ...], FailFast()])
 
 
 def facts_to_json(facts: tuple[TokenFacts, ...]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
@@ -38,6 +38,7 @@ from worker.protocol import (
     WorkerStatus,
     decode_server_message,
 )
+from worker.protocol.token_facts import facts_from_json
 
 TOO_MUCH: dict[str, dict[str, Any]] = {
     "slots without end": {"slots_total": 20_000_000},
@@ -138,6 +139,33 @@ async def test_an_answer_is_read_up_to_a_limit() -> None:
                 await client.control.status()
             with pytest.raises(WorkerUnreachable, match="more than 8388608 bytes"):
                 await client.control.encode(b"audio", "reference")
+
+
+@pytest.mark.parametrize("kind", [EncodeResponse, WorkerStatus])
+async def test_of_an_answer_full_of_tiny_values_no_copies_are_made(
+    kind: type[BaseModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pydantic copies JSON for each field that is missing in it: 8 MB held up everybody for eight seconds."""
+    monkeypatch.setattr(kind, "model_validate_json", lambda json: pytest.fail("it made copies"))
+    body = b'{"a":[' + b"[]," * 3000 + b"0]}"
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n", body) as url, client_of(url) as client:
+        with pytest.raises(WorkerUnreachable, match="not a worker's"):
+            await (
+                client.control.status() if kind is WorkerStatus else client.control.encode(b"a", "reference")
+            )
+
+
+async def test_a_status_that_is_no_json_is_none() -> None:
+    for body in (b"\xff", b"[" * 60_000, b'{"pid": ' + b"1" * 5000 + b"}"):
+        async with answering(b"HTTP/1.1 200 OK\r\n\r\n", body) as url, client_of(url) as client:
+            with pytest.raises(WorkerUnreachable, match="not a worker's status"):
+                await client.control.status()
+
+
+def test_of_very_many_wrong_facts_about_tokens_one_is_told() -> None:
+    with pytest.raises(ValidationError) as refused:
+        facts_from_json(b"[" + b"{}," * 5000 + b"{}]")
+    assert refused.value.error_count() == 3, "fields of the first"
 
 
 async def test_a_packed_answer_is_not_unpacked() -> None:
