@@ -40,8 +40,8 @@ from voxfleet.processes.worker_service import (
 )
 from voxfleet.serving.console import ServeConsole
 
-LAST_WORDS_SECONDS = 3.0
-"""What the gateway gets on top, to tell its last clients that it goes."""
+LAST_WORDS_SECONDS = 7.0
+"""What the gateway gets on top, to tell its last clients and its database that it goes."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,11 @@ import httpx
 import psutil
 import pytest
 
+from gateway import cli as gateway_cli
+from gateway import service
 from tests.text_models import STORY, telling_model
 from tests.voxfleet.conftest import ROOT, Served, is_gone, speak, voxfleet, wait_until
+from voxfleet.serving.supervisor import LAST_WORDS_SECONDS
 
 SYNTHETIC = ("--model", "synthetic", "--port", "0", "--workers", "1")
 Serve = Callable[..., Served]
@@ -241,3 +244,9 @@ def test_a_text_model_beside_speech_speaks_what_it_writes(serve: Serve, tmp_path
     assert audio["transcript"].startswith(STORY[0])
     with wave.open(io.BytesIO(base64.b64decode(audio["data"]))) as clip:
         assert clip.getnframes() > clip.getframerate()
+
+
+def test_a_gateway_is_given_the_time_that_its_end_takes() -> None:
+    """Its clients hear of it, their connections close, and its database is written, if it may be."""
+    takes = service._LAST_WORDS_SECONDS + gateway_cli._LAST_WORDS_SECONDS + service._LAST_ROWS_SECONDS
+    assert takes < LAST_WORDS_SECONDS
