@@ -44,6 +44,10 @@ class Lines(Lenient):
         """One for each line. Raises ApiError, also for a voice that speaks later."""
         gateway: Gateway = request.app.state.gateway
         tenant = gateway.callers.identify(request).tenant
+        text = "".join(line.text for line in self.inputs)
+        check_limits(
+            TtsRequest(text="x").model_copy(update={"text": text}), gateway.settings, "inputs", whole=whole
+        )
         shared = self.model_dump(exclude={"inputs", *self.model_extra})
         orders = []
         for line in self.inputs:
@@ -51,8 +55,6 @@ class Lines(Lenient):
             order = clip.to_tts_request(gateway, await known_voice(gateway, line.voice_id), format_name)
             await gateway.check_speaker(order, tenant)
             orders.append(order.model_copy(update={"timestamps": "character" if timed else "none"}))
-        text = "".join(line.text for line in self.inputs)
-        check_limits(orders[0].model_copy(update={"text": text}), gateway.settings, "inputs", whole=whole)
         return orders
 
     def headers(self, request: Request) -> dict[str, str]:

@@ -90,6 +90,7 @@ async def test_times_run_through_and_tell_who_speaks(fleet: GatewayProcess) -> N
         (LINES[:1] * 101, 422, "invalid_value"),
         ([*LINES, {"text": "Hello.", "voice_id": "nobody"}], 404, "unknown_voice"),
         ([{"text": "Well. " * 100, "voice_id": "default"}] * 2, 422, "text_too_long"),
+        ([{"text": "Well. " * 200, "voice_id": "nobody"}], 422, "text_too_long"),
     ],
 )
 async def test_what_is_wrong_with_any_line_is_told_before_the_first(
