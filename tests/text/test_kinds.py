@@ -63,6 +63,16 @@ ENGLISH = {
     "FCF $(1.2)m, (12/6–12/9), HP 45/60, B.1.1.529; Is 7 > 5? |−3| = 3": "FCF minus one point two million"
     " dollars, (December sixth to December ninth), HP forty-five out of sixty, B point one point one point"
     " five hundred twenty-nine; Is seven greater than five? |minus three| equals three",
+    "Jimmy B., 1977; 2019 Honda Civic LX, 30/38 mpg, thru 3/14": "Jimmy B., nineteen seventy-seven; twenty"
+    " nineteen Honda Civic LX, thirty, thirty-eight miles per gallon, thru March fourteenth",
+    "dismissal 12/20 @ 1:15 p.m., polled 10/28–31, M–F 8a–5p": "dismissal December twentieth at one"
+    " fifteen p m, polled October twenty-eighth to thirty-first, Monday to Friday eight a m to five p m",
+    "lucky #s 3; S4 E12; LC-39A; SAT 1480/1600; buttons (x6)": "lucky numbers three; season four episode"
+    " twelve; LC thirty-nine A; SAT one thousand four hundred eighty out of one thousand six hundred;"
+    " buttons (times six)",
+    '93.8/sq mi, 7:53/mi, f/2.8, 1/250s, 45"-wide cotton': "ninety-three point eight per square mile,"
+    " seven fifty-three per mile, f two point eight, one two hundred fiftieth of a second, forty-five"
+    " inch-wide cotton",
     "500 mg q8h x 7 days": "five hundred milligrams every eight hours for seven days",
     "WBC 7.2 x 10^9/L, 24 mEq/L, 35 U/L": "WBC seven point two times ten to the power of nine per liter,"
     " twenty-four milliequivalents per liter, thirty-five units per liter",

@@ -85,6 +85,13 @@ def _month_of_century(match: re.Match[str]) -> str:
     return f"{_month_name(match['month'])} {pair(int(match['years']))}"
 
 
+def _days_slashed(match: re.Match[str]) -> str | None:
+    """ "10/28–31"."""
+    if int(match["d"]) >= int(match["last"]):
+        return None
+    return f"{_spoken_date(int(match['m']), int(match['d']), '')} to {ordinal(int(match['last']))}"
+
+
 def _from_to(match: re.Match[str]) -> str:
     """ "12/24–1/2"."""
     first = _spoken_date(int(match["m"]), int(match["d"]), "")
@@ -124,7 +131,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\w])", _dotted),
     rule(
         r"\b(?:[Oo]n|[Dd]ated|[Dd]ue(?: by| on)?|EO[DW]|COB|RSVP(?: by)?|[Ss]ince|[Uu]ntil|[Ee]nd(?:s|ing)|"
-        r"[Ss]hip(?:s|ped|ping)|[Ss]tart(?:s|ing)|[Bb]eg(?:ins|inning)|[Oo]pens|[Ee]ffective|[Dd]eadline:?|[Aa]vail(?:able|\.))\s"
+        r"[Ss]hip(?:s|ped|ping)|[Ss]tart(?:s|ing)|[Bb]eg(?:ins|inning)|[Oo]pens|[Ee]ffective|[Dd]eadline:?|[Tt]hru|[Aa]vail(?:able|\.))\s"
         r"(?P<say>(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>))(?![\w/])",
         _slashed,
     ),
@@ -171,6 +178,14 @@ RULES: tuple[Rule, ...] = (
         r"(?<=\()(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])\s?[-–—]\s?"
         r"(?P<m2>1[0-2]|0?[1-9])/(?P<d2>[12]\d|3[01]|0?[1-9])(?=\))",
         _from_to,
+    ),
+    rule(
+        r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>[12]\d|3[01]|0?[1-9])(?P<y>)(?=\s@\s\d{1,2}(?::\d\d|\s?[ap]\.?m))",
+        _slashed,
+    ),
+    rule(
+        r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-9]|2\d|3[01])\s?[-–]\s?(?P<last>1[4-9]|2\d|3[01])(?![\w/%\"”]|\.\d)",
+        _days_slashed,
     ),
     rule(r"\bM[-–]F\b(?=,?\s\d)", "Monday to Friday"),
     rule(

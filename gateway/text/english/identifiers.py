@@ -200,9 +200,10 @@ RULES = (
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(
-        r"\bS(\d{1,2})E(\d{1,3})\b",
+        r"\bS(\d{1,2})\s?E(\d{1,3})\b",
         lambda match: f"season {cardinal(int(match[1]))} episode {cardinal(int(match[2]))}",
     ),
+    rule(r"(?<!\w)#s\b", "numbers"),
     rule(r"(?<!\w)(?P<say>#)(?=\d{1,6}[A-Za-z]{3})", "hashtag "),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),
     rule(r"(?<=#)(?P<say>\d{5,20})(?![\w-]|[.,]\d)", _digits),

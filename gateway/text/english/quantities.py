@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.english.attributes import describes
-from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number
+from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number, ordinal
 from gateway.text.english.units import UNIT, UNIT_END, UNITS, plural_unit
 from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import rule
@@ -18,6 +18,8 @@ _PLACE = re.compile(
     re.I,
 )
 """What is called "12A"."""
+_MODEL = re.compile(r"[A-Z]-?\Z")
+""" "LC-39A"."""
 _STREET = re.compile(r"\s(?:[A-Z][a-z]{2,20}\s){1,2}(?:St|Ave|Rd|Blvd|Dr|Ln|Street|Avenue|Road)\b")
 """Where a house is."""
 
@@ -26,7 +28,10 @@ def _measure(match: re.Match[str]) -> str | None:
     name, amount = match["unit"], match["amount"]
     before = match.string[max(0, match.start() - 12) : match.start()]
     if name in _ONLY_ATTACHED and (
-        match["space"] or _PLACE.search(before) or _STREET.match(match.string, match.end())
+        match["space"]
+        or _MODEL.search(before)
+        or _PLACE.search(before)
+        or _STREET.match(match.string, match.end())
     ):
         return None
     unit = UNITS[name]
@@ -158,7 +163,16 @@ RULES = (
         r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe)\b)",
         " inch",
     ),
+    rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", " inch"),
     rule(r"(?<=\d)\s?″", " inches"),
+    rule(
+        r"(?<![\w./])1/(?P<part>[1-9]\d{1,3})\s?s(?:ec)?\b",
+        lambda match: f"one {ordinal(int(match['part']))} of a second",
+    ),
+    rule(
+        r"(?<![\w./])(?P<town>\d{2})/(?P<road>\d{2})\s?mpg\b",
+        lambda match: f"{number(match['town'])}, {number(match['road'])} miles per gallon",
+    ),
     rule(
         r"(?<![\w.])(?P<first>\d{1,2}(?:\.\d{1,6})?)\s?(?P<ns>[NS]),?\s"
         r"(?P<second>\d{1,3}(?:\.\d{1,6})?)\s?(?P<ew>[EW])(?!\w)",

@@ -30,6 +30,10 @@ def _unit(match: re.Match[str]) -> str:
 _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
 _EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<=\d)/mi\b", " per mile"),
+    rule(
+        r"(?<=\d)\s?/\s?sq\.?\s?(?P<unit>mi|km|ft|m)\b", lambda match: f" per square {UNITS[match['unit']]}"
+    ),
     rule(r"(?<=[a-z]\s\d)/s\b|(?<=[a-z]\s\d\d)/s\b", " per second"),
     rule(r"(?<=\d)\s?/\s?ea\b(?:\.(?=[,;:)]|\s+[a-z]))?", " each"),
     rule(r"(?<=\d)\s?y/o\b", " year old"),

@@ -171,13 +171,13 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"[▲↑]\s?(?=[$€£]?\d)", "up "),
     rule(r"[▼↓]\s?(?=[$€£]?\d)", "down "),
-    rule(r"(?<=[a-z]\s)x(?=[1-9]\d?[\])])", "times "),
+    rule(r"(?:(?<=[a-z]\s)|(?<=\())x(?=[1-9]\d?[\])])", "times "),
     rule(
         rf"(?:(?:(?<![\w.,/$€£¥])|(?<=[A-Za-z]/))(?P<whole>\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,15}})\s?)?(?P<part>[{''.join(_VULGAR)}])",
         _vulgar,
     ),
     rule(
-        r"\b(?:[HM]P|[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
+        r"\b(?:[HM]P|SAT|[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
         r"[Gg]rade|[Ss]trength|[Pp]ain:?|A(?:PGAR|pgar)|"
         r"[Gg](?:ives?|ave|iving) (?:it|this|them)(?: an?)?)"
         r"\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",

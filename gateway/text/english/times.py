@@ -115,6 +115,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
     rule(rf"(?<![\w.,:$€£]){_DOTTED}(?=\s?(?:(?:[-–]|bis\s|und\s)\s?\d{{1,2}}[.:]\d\d\s?)?Uhr\b)", _time),
+    rule(
+        r"(?<![\w.:/-])(?P<first>1[0-2]|[1-9])a\s?[-–]\s?(?P<last>1[0-2]|[1-9])p\b",
+        lambda match: f"{cardinal(int(match['first']))} a m to {cardinal(int(match['last']))} p m",
+    ),
     rule(r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|$)(?!\sm\b)", lambda match: f" {match['half']} m"),
     rule(
         r"(?<![\w.,:/-])(?P<clock>(?:[01]\d|2[0-3])[0-5]\d)Z\b",

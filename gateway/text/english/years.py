@@ -113,6 +113,11 @@ RULES: tuple[Rule, ...] = (
         _year,
     ),
     rule(r"(?<=[Tt]he )(?P<say>(?:19|20)\d\d)(?=\s[A-Z][a-z])", _year),
+    rule(
+        r"(?<=[A-Za-z.\"”],\s)(?P<say>19\d\d(?<!1920)|20[0-4]\d(?<!2048))(?=[;,)](?!\s?\d)|\.?\s?$|\.\s[A-Z])",
+        _year,
+    ),
+    rule(r"(?:^|(?<=[.!?:;] ))(?P<say>(?:19[5-9]|20[0-3])\d(?<!00))(?=\s[A-Z][a-z]+\s)", _year),
     rule(r"(?:^|(?<=[.!?] ))(?P<say>(?:19|20)\d\d)(?=\s(?:was|is|will|has|had|saw|brought)\b)", _year),
     rule(
         rf"\b(?:[Ee]st\.|[Ee]stablished|[Ff]ounded|[Bb]uilt|[Rr]eleased|[Pp]ublished)\s"
