@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from engine.cpu.cpus import give_way_while_waiting
@@ -38,6 +39,14 @@ if not Path("/dev/nvidia0").exists():
 # A shell has what runs in its background ignore Ctrl-C, and so would what tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tracebacks without the values of variables, which take seconds to write for an application.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 give_way_while_waiting()  # threads of tests, too: they starve each other on a busy computer
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import httpx
 import pytest
+import structlog
 
 from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
 from voxfleet.fleet.controller import Controller
@@ -38,6 +41,16 @@ class Defective(httpx.AsyncBaseTransport):
         return httpx.Response(200, json={"boot": "1", "orders": {"down": True}, "models": {}, "workers": []})
 
 
+@pytest.fixture
+def unconfigured() -> Iterator[None]:
+    """structlog as a process finds it that configures nothing."""
+    before = structlog.get_config()
+    structlog.reset_defaults()
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("unconfigured")
 async def test_a_traceback_has_no_secret_in_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
