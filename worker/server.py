@@ -57,6 +57,14 @@ class WorkerServer(uvicorn.Server):
         finally:
             watch.cancel()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, and says where. From here on signals are obeyed."""
+        await super().startup(sockets)
+        if self.started:
+            settings = self._worker.settings
+            where = {"worker_id": self._worker.worker_id, "host": settings.host, "port": settings.port}
+            logger.info("listening", **where, model=settings.model, build=build())
+
     async def _watch_engine(self) -> None:
         if not self._worker.settings.supervised:
             return
@@ -138,8 +146,6 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     app = create_app(settings.model_copy(update={"port": port}), engine_factory)
     worker: Worker = app.state.worker
     config = server_config(app, settings)
-    where = {"worker_id": worker.worker_id, "host": settings.host, "port": port}
-    logger.info("listening", **where, model=settings.model, build=build())
     end_at_hangup()
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0

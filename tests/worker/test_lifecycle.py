@@ -1,16 +1,36 @@
 """A worker's life as seen from outside: loading, failing, draining, ending."""
 
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from telemetry.build import VARIABLE, VERSION
+from tests.forks import REPOSITORY, search_path
 from tests.worker.harness import Client, StartWorker, WorkerProcess
 from worker.protocol import ErrorMessage
 
+SIGNALLED = """
+import signal
+from worker import server
+from worker.settings import WorkerSettings
+
+tell = server.logger.info
+
+def told(event, **facts):
+    tell(event, **facts)
+    if event == "listening":
+        signal.raise_signal(signal.SIGTERM)
+
+server.logger = server.logger.bind()
+server.logger.info = told
+raise SystemExit(server.serve(WorkerSettings(model="synthetic", port=0)))
+"""
 LONG = "The quick brown fox jumps over the lazy dog. " * 50
 
 
@@ -41,6 +61,15 @@ def test_a_worker_tells_its_build(start_worker: StartWorker) -> None:
     assert worker.wait_until_ready().health().build == f"{VERSION}+0123456789ab"
     (listening,) = [line for line in worker.log if '"listening"' in line]
     assert f'"build": "{VERSION}+0123456789ab"' in listening
+
+
+def test_a_signal_is_obeyed_as_soon_as_a_worker_says_that_it_listens() -> None:
+    environment = {**os.environ, "PYTHONPATH": search_path()}
+    ran = subprocess.run(
+        [sys.executable, "-c", SIGNALLED], cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert "stopping" in ran.stdout
+    assert ran.returncode == 0
 
 
 async def test_a_worker_that_cannot_load_stays_up_and_says_why(start_worker: StartWorker) -> None:
