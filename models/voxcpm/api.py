@@ -49,7 +49,7 @@ DEFAULT_ADAPTER = "default"
 class VoxCPM:
     """A loaded model with its engine thread, or a pool of them. Use as a context manager or call `close`.
 
-    An engine that nobody holds any more, nor a stream of it, ends by itself; a pool has to be closed.
+    What nobody holds any more, nor a stream of it, is closed by itself.
     """
 
     def __init__(self, engine: VoxCPMEngine | DevicePool) -> None:
@@ -60,7 +60,7 @@ class VoxCPM:
         else:
             self._loop = EngineLoop(engine, name="voxcpm")
             self._loop.start()
-            weakref.finalize(self, self._loop.leave, engine.close).atexit = False
+        weakref.finalize(self, self._loop.leave, engine.close).atexit = False
 
     @classmethod
     def from_pretrained(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -34,6 +36,8 @@ class DevicePool:
         self._devices = devices
         self._choosing = threading.Lock()
         self._closed = ""
+        self._at_end: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        threading.Thread(target=lambda: self._at_end.get()(), name="pool-end", daemon=True).start()
         forks.watch(self)
         for device in devices:
             device.begin(info, self.adapters, self._move)
@@ -67,9 +71,14 @@ class DevicePool:
         """See `models.voxcpm.engine.VoxCPMEngine`."""
         return self.adapters.load(name, directory)
 
+    def leave(self, at_end: Callable[[], object]) -> None:
+        """Have a thread of its own call this, soon; never waits, so garbage collection may call it."""
+        self._at_end.put(at_end)
+
     def close(self) -> None:
         """End all processes; open streams raise EngineError. Twice is a no-op."""
         self._closed = self._closed or CLOSED
+        self.leave(lambda: None)
         for device in self._devices:
             device.end()
         for device in self._devices:

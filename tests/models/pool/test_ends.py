@@ -73,6 +73,16 @@ def test_all_that_a_pool_has_ends_with_it() -> None:
     pool.close()
 
 
+def test_a_pool_ends_once_nobody_holds_it_or_a_stream_of_it() -> None:
+    pool = VoxCPM.from_pretrained(str(CHECKPOINT), devices=["cpu", "cpu"], silence_guard=False)
+    processes = [device._process for device in processes_of(pool)]
+    stream = pool.generate("hello again", seed=1)
+    del pool
+    assert sum(map(len, stream))
+    del stream
+    assert [process.wait(60) for process in processes] == [0, 0]
+
+
 def test_a_load_that_fails_says_so_as_it_does_alone_and_where(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config\.json") as alone:
         VoxCPM.from_pretrained(str(tmp_path), device="cpu")

@@ -34,6 +34,12 @@ class Listening:
 
     lost = False
 
+    def end(self, at_once: bool) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing runs."""
+
     def call(self, what: str, **fields: Any) -> Future:
         self.told = {"what": what, **fields}
         self._on_progress(self, "weights", 0.2 * len(self.all))
