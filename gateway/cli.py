@@ -34,7 +34,7 @@ from gateway.log import configure_logging
 from gateway.settings import GatewaySettings, each_problem, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
-from sockets.hangup import end_at_hangup
+from sockets.hangup import ending_at_hangup
 from telemetry.build import build
 from telemetry.process import TelemetryMissingError, check_installed
 
@@ -236,9 +236,9 @@ def serve(settings: GatewaySettings) -> int:
     except DatabaseError as error:
         return refused(f"database_url: {error}")
     server = DrainingServer(server_config(settings, app), app)
-    end_at_hangup()
     try:
-        server.run(sockets)
+        with ending_at_hangup():
+            server.run(sockets)
     except KeyboardInterrupt:
         return 0
     except SystemExit:

@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from sockets.at_once import at_once_protocol
-from sockets.hangup import end_at_hangup
+from sockets.hangup import ending_at_hangup
 from telemetry.build import build
 from worker.app import create_app
 from worker.connections import http_protocol
@@ -146,8 +146,8 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     app = create_app(settings.model_copy(update={"port": port}), engine_factory)
     worker: Worker = app.state.worker
     config = server_config(app, settings)
-    end_at_hangup()
-    WorkerServer(config, worker).run(sockets=[listener])
+    with ending_at_hangup():
+        WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
     if worker.engine.is_loading or worker.engine.is_lost:
         # Native code of a half loaded model, or on a lost device, may not survive the interpreter's shutdown.

@@ -22,7 +22,7 @@ from pydantic_settings import (
 )
 
 from sockets.guesses import check_secret
-from sockets.secret_files import secret_files
+from sockets.secret_files import in_words, secret_files
 from telemetry import TelemetrySettings
 from telemetry.settings import split_commas
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
@@ -274,8 +274,8 @@ def load_settings(config_file: Path | str | None = None, **options: Any) -> Work
             "{}: {}".format(".".join(map(str, item["loc"])) or "worker", item["msg"]) for item in problems
         )
         raise SettingsError("; ".join(wording)) from None
-    except (OSError, ValueError) as error:  # of the files of secrets
-        raise SettingsError(str(error)) from None
+    except (OSError, ValueError) as error:  # of the files of secrets, or the environment
+        raise SettingsError(in_words(error)) from None
 
 
 def _read_section(path: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from gateway.settings.answers import AnswerSettings
@@ -40,7 +40,7 @@ from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
 from gateway.settings.training import TrainingSettings
 from gateway.settings.workers import FleetSettings
-from sockets.secret_files import secret_files
+from sockets.secret_files import in_words, secret_files
 from telemetry.settings import TelemetrySettings
 
 
@@ -80,7 +80,10 @@ def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySet
             secrets = secret_files(settings_cls)
             return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, file_values)
 
-    return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
+    try:
+        return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
+    except SettingsError as error:
+        raise ValueError(in_words(error)) from None
 
 
 def each_problem(error: ValidationError) -> list[str]:

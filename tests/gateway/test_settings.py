@@ -112,6 +112,18 @@ def test_a_secret_that_not_every_client_can_send_is_refused_by_name(
     assert secret not in said
 
 
+@pytest.mark.parametrize("name", ["api_keys", "worker_secrets", "voice_aliases", "otlp_headers"])
+@pytest.mark.parametrize("value", ["", "hunter2"])
+def test_what_is_no_json_is_refused_in_words_and_not_repeated(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(f"VOXFLEET_{name.upper()}", value)
+    assert run(workers="a:1", host="no host") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"voxfleet gateway: {name}: in the environment") and "JSON" in said
+    assert "hunter2" not in said
+
+
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "canary-1-of-twenty-one")
     monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-2-of-twenty-one")

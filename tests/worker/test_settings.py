@@ -176,3 +176,13 @@ def test_attention_that_wants_large_blocks_gets_them_unless_told_otherwise(atten
         assert (options["attention_backend"], options["block_size"]) == (attention, 256)
     assert load_settings(attention=attention, block_size=512).text_options()["block_size"] == 512
     assert "block_size" not in load_settings().text_options()
+
+
+@pytest.mark.parametrize("value", ["", "hunter2"])
+def test_what_is_no_json_is_refused_in_words_and_not_repeated(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXFLEET_WORKER_OTLP_HEADERS", value)
+    with pytest.raises(SettingsError, match=r"^otlp_headers: in the environment.* JSON") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
