@@ -18,8 +18,9 @@ _SIGNS = {
     "int": "∫", "partial": "∂", "angle": "∠", "triangle": "△", "perp": "⊥", "parallel": "∥", "propto": "∝",
     "therefore": "∴", "because": "∵", "pi": "π", "ldots": "…", "cdots": "…", "dots": "…", "circ": "°",
     "degree": "°", "prime": "′", "lt": "<", "gt": ">", "varepsilon": "epsilon", "vartheta": "theta",
-    "varphi": "phi", "emptyset": "∅", "mid": "|", "%": "%", "$": "$", "&": "&", "#": "#", "_": "_",
-    "{": "{", "}": "}",
+    "varphi": "phi", "emptyset": "∅", "mid": "|", "mapsto": "→", "setminus": "−", "neg": "not", "lor": "or",
+    "land": "and", "lfloor": "floor(", "rfloor": ")", "lceil": "ceiling(", "rceil": ")", "|": "|", "%": "%",
+    "$": "$", "&": "&", "#": "#", "_": "_", "{": "{", "}": "}",
 }  # fmt: skip
 _UNSEEN = re.compile(
     r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|nolimits)(?![A-Za-z])\.?|\\!"
@@ -27,7 +28,11 @@ _UNSEEN = re.compile(
 )
 _LINE_ENDS = re.compile(r"\s{0,9}\\\\\s{0,9}")
 _SPACE = re.compile(r"(?:\\q?quad(?![A-Za-z])|\\[,;:>]|(?<!\\)\\(?=\s)|~|\s)+")
-_WORDS = re.compile(r"\\(?:text|math[a-z]{2,4}|operatorname|boldsymbol|vec|hat|bar|overline)\s?\{([^{}]*)\}")
+_WORDS = re.compile(
+    r"\\(?:text|math[a-z]{2,4}|operatorname|boldsymbol|boxed|vec|hat|bar|overline|overrightarrow|underline)\s?\{([^{}]*)\}"
+)
+_CHOICE = re.compile(r"\\[dt]?binom\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_REST = re.compile(r"\\pmod\s?\{([^{}]*)\}")
 _FRACTION = re.compile(r"\\[dtc]?frac\s?(?:\{([^{}]*)\}|(\d))\s?(?:\{([^{}]*)\}|(\d))")
 _ROOT = re.compile(r"\\sqrt\s?(?:\[(\w)\])?\s?(?:\{([^{}]*)\}|(\w))")
 _RUNS = re.compile(
@@ -35,17 +40,17 @@ _RUNS = re.compile(
 )
 _POWER = re.compile(r"\s?\^\s?(?:\{([^{}]*)\}|([A-Za-z0-9]|\\[A-Za-z]+))")
 _INDEX = re.compile(r"_\s?(?:\{([^{}]*)\}|([A-Za-z0-9]))")
-_COMMAND = re.compile(r"\\([A-Za-z]+|[%$&#_{}])[ ]?")
+_COMMAND = re.compile(r"\\([A-Za-z]+|[%$&#_{}|])[ ]?")
 _OPERATOR = re.compile(r"(?<=[\w)\]⁰-⁹²³¹°′…])\s?([-+=<>≤≥≠≈×÷±])\s?(?=\S)")
 _SIMPLE = re.compile(r"\w{1,12}")
 _RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
-_LEFT_ALONE = "∂∑∏∫∠△π∞°′…∅%$&#_{},"
+_LEFT_ALONE = ("floor(", "ceiling(", ")", *"∂∑∏∫∠△π∞°′…∅%$&#_{},|")
 """What needs no spaces around."""
 _DEEPEST = 12
-_FORMULA = re.compile(r"\\[A-Za-z]{2}|[\w)}\]]\s?\^|_\{|(?<![A-Za-z])[A-Za-z]_\w(?!\w)")
+_FORMULA = re.compile(r"\\(?:[A-Za-z]{2}|[{}%])|[\w)}\]]\s?\^|_\{|(?<![A-Za-z])[A-Za-z]_\w(?!\w)")
 _RELATION = re.compile(r"(?<![A-Za-z$])[A-Za-z]\s?[<>=]|[<>=]\s?[A-Za-z](?![A-Za-z])")
 _PROGRAM = re.compile(r"[\"';]|\\\||\s-[A-Za-z]{2}")
-_SUM = re.compile(r"[\w)]\s?[-+=<>]\s?[\w(]|\s?[A-Za-z]\s?\Z")
+_SUM = re.compile(r"\s?[\w)]\s?[-+=<>]\s?[\w(]|\s?[A-Za-z]\s?\Z")
 """What tells formulas from prices, regular expressions and lines of a shell."""
 
 
@@ -55,6 +60,7 @@ def printed(tex: str) -> str:
     for _ in range(_DEEPEST):
         before = tex
         tex = _WORDS.sub(r"\1", tex)
+        tex = _REST.sub(r"\\mod \1", _CHOICE.sub(r"C(\1, \2)", tex))
         tex = _RUNS.sub(_run, tex)
         tex = _INDEX.sub(lambda match: f" {match[1] or match[2]}", tex)
         tex = _POWER.sub(_power, tex)
@@ -63,7 +69,7 @@ def printed(tex: str) -> str:
         if tex == before:
             break
     tex = _COMMAND.sub(_sign, re.sub(r"(?<!\\)[{}]", "", tex))
-    return re.sub(r" {2,}", " ", _OPERATOR.sub(_apart, tex)).strip()
+    return re.sub(r" +(?=[ ²³¹⁰⁴-⁹⁻^])", "", _OPERATOR.sub(_apart, tex)).strip()
 
 
 def _grouped(text: str) -> str:

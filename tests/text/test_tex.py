@@ -24,6 +24,14 @@ ENGLISH = {
     "$$\n\\begin{aligned} a &= \\text{mass} \\\\ b &= c\\end{aligned}\n$$": "a equals mass, b equals c",
     r"$\left( \frac{\sqrt[3]{8}}{2} \right)^2$": "( (the cube root of eight) over two ) squared",
 }
+MORE = {
+    r"\( x = 2 \), so $\boxed{42}$": "x equals two, so forty-two",
+    r"$\binom{n}{k} = \frac{n!}{k!(n-k)!}$": "C(n, k) equals (n factorial) over"
+    " (k factorial (n minus k) factorial)",
+    r"$\sin^2 x + \cos^2 x = 1$": "sin squared x plus cos squared x equals one",
+    r"$x \mapsto x^2$, $a \equiv b \pmod{n}$": "x to x squared, a is identical to b mod n",
+    r"$\{1, 2\}$, $A \setminus B$, $\emptyset$, $\neg p \lor q$": "{one, two}, A minus B, the empty set, not p or q",
+}
 CHINESE = {
     r"设$x^2+y^2=z^2$，则$\frac{a}{b}$和$\frac{1}{2}$。": "设x的平方加y的平方等于z的平方，"
     "则b分之a和二分之一。",
@@ -39,9 +47,9 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("written", ENGLISH)
-def test_a_formula_is_read_in_english(written: str) -> None:
-    assert normalise(written, "en").text.strip() == ENGLISH[written]
+@pytest.mark.parametrize(("written", "spoken"), [*ENGLISH.items(), *MORE.items()])
+def test_a_formula_is_read_in_english(written: str, spoken: str) -> None:
+    assert normalise(written, "en").text.strip() == spoken
 
 
 @pytest.mark.parametrize("written", CHINESE)

@@ -83,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\bd[a-z])/(?=d[a-z]\b)|(?<=d²[a-z])/(?=d[a-z]²)|(?<=[∂Δ][a-z])/(?=[∂Δ][a-z])", " over "),
     rule(r"\b([A-Z]{1,2})\d{1,3}(?P<say>\s?[-–]\s?)(?=\1\d{1,3}\b)", " to "),
     rule(r"(?:(?<=\d)|(?<=\b[nkmr])|(?<=\)))!(?=\s?[=+×/)]|\s-\s)(?!=\s?[a-z]\w)", " factorial"),
+    rule(r"(?<=\b[nkmr])!(?=\()", " factorial "),
     rule(
         rf"(?<=[\w)}}\]|°])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w({{\[√∅∠△-])",
         lambda match: f" {_BETWEEN[match['say'].strip()]} ",
@@ -96,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\()-(?=[a-z\d√(])(?<=\^\(-)", "minus "),
     rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
     rule(r"³√\s?(?=[\d(a-z])", "the cube root of "),
+    rule(r"∅", "the empty set"),
     rule(r"(?<=[\w)])ⁿ", " to the power of n"),
     rule(r"\bx86(?P<say>-)64\b", " "),
     rule(r"(?<=[A-Za-z]\d)-(?=\d{1,3}[A-Z]|\d{4})|(?<=\d\.\d)-(?=\d{1,3}[A-Z])", " "),
