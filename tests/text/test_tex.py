@@ -30,7 +30,8 @@ MORE = {
     " (k factorial (n minus k) factorial)",
     r"$\sin^2 x + \cos^2 x = 1$": "sin squared x plus cos squared x equals one",
     r"$x \mapsto x^2$, $a \equiv b \pmod{n}$": "x to x squared, a is identical to b mod n",
-    r"$\{1, 2\}$, $A \setminus B$, $\emptyset$, $\neg p \lor q$": "{one, two}, A minus B, the empty set, not p or q",
+    r"$\{1, 2\}$, $A \setminus B$, $\emptyset$, $\neg p \lor q$": "{one, two}, A minus B, the empty"
+    " set, not p or q",
 }
 CHINESE = {
     r"设$x^2+y^2=z^2$，则$\frac{a}{b}$和$\frac{1}{2}$。": "设x的平方加y的平方等于z的平方，"
