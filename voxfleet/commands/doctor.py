@@ -120,8 +120,8 @@ def check_bundled_voice() -> Finding:
     return Finding("Bundled voice", Verdict.OK, f"{len(files)} files, {mebibytes:.1f} MiB")
 
 
-def check_pages() -> Finding:
-    directory = Path(__file__).resolve().parents[2] / "frontend"
+def check_pages(directory: Path) -> Finding:
+    """`directory`: the gateway's setting `frontend_dir`."""
     missing = [name for name in FRONTEND_PAGES if not (directory / name).is_file()]
     if missing:
         return Finding(
@@ -232,7 +232,7 @@ def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Findi
         check_torch,
         lambda: check_device(settings.device),
         check_bundled_voice,
-        check_pages,
+        lambda: check_pages(gateway.frontend_dir),
         check_encoders,
         check_sandbox,
         lambda: check_aligner(gateway.aligner),

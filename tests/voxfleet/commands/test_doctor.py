@@ -51,6 +51,16 @@ def test_a_gpu_that_the_settings_ask_for_and_nobody_sees_is_a_failure(
     assert doctor.check_device("auto").verdict is Verdict.OK
 
 
+def test_the_pages_are_those_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "index.html").touch()
+    settings = GatewaySettings(data_dir=tmp_path, frontend_dir=tmp_path)
+    asked = doctor.examine(ServeSettings(port=0), settings)
+    pages = next(finding for finding in asked if finding.subject == "Pages")
+    assert pages.verdict is Verdict.WARN
+    assert pages.detail == f"admin.html missing in {tmp_path}; the API works without"
+    assert doctor.check_pages(GatewaySettings().frontend_dir).verdict is Verdict.OK
+
+
 def test_a_taken_port_is_a_warning() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
