@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
-from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
 from gateway.text.rules import Rule, rule
 
@@ -12,6 +13,16 @@ _WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|�
 _PERIODS = {"d": "天", "日": "日", "天": "天", "h": "小时", "min": "分钟"}
 _WAYS = {"N": "北纬", "S": "南纬", "E": "东经", "W": "西经"}
 _TESTED = "ER|PR|Rh|HER2|Ig[GM]|HBsAg|抗原|抗体|试验|征|核酸"
+_LENGTHS = {
+    "mm": "毫米",
+    "cm": "厘米",
+    "km": "公里",
+    "m": "米",
+    "kg": "千克",
+    "g": "克",
+    "ml": "毫升",
+    "L": "升",
+}
 _COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
 """Behind a number of eight figures that is no day."""
 
@@ -20,8 +31,30 @@ def _digits(match: re.Match[str]) -> str:
     return digits(match["say"])
 
 
+def _train(match: re.Match[str]) -> str:
+    return phone(match["say"])
+
+
 def _score(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
+
+
+def _scores(match: re.Match[str]) -> str:
+    """ "2-6/6-4"."""
+    return re.sub(r"(\d{1,3})-(\d{1,3})", _score, match[0]).replace("/", "、")
+
+
+def _shares(match: re.Match[str]) -> str:
+    return f"百分之{number(match[1])}比百分之{number(match[2])}"
+
+
+def _thousands(match: re.Match[str]) -> str:
+    """ "12.3k"."""
+    return large(1000 * Decimal(match[1]))
+
+
+def _long(match: re.Match[str]) -> str:
+    return number(match[1]) + _LENGTHS[match["unit"]]
 
 
 def _joined(match: re.Match[str]) -> str:
@@ -81,7 +114,29 @@ def _tall(match: re.Match[str]) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<=[（(])\d{1,3}-\d{1,3}(?:[、，,]\s?\d{1,3}-\d{1,3}){2,6}(?=[）)])", _scores),
+    rule(r"(?<![\d/.-])\d-\d(?:/\d{1,2}-\d{1,2}){1,4}(?![\d/-])", _scores),
     rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", _score),
+    rule(
+        r"(?:(?<=射门)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d-])",
+        _score,
+    ),
+    rule(r"(?<=率)(\d{1,2}(?:\.\d)?)[%％][-–:：](\d{1,2}(?:\.\d)?)[%％]", _shares),
+    rule(r"(?<=[A-Z]\d)\s-(\d{1,3}(?:\.\d{1,2})?)[%％]", lambda match: f"，百分之负{number(match[1])}"),
+    rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日", _named_day),
+    rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", _digits),
+    rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
+    rule(r"(?<![A-Za-z\d.,])(\d{1,4}(?:\.\d{1,2})?)k(?![A-Za-z0-9/])", _thousands),
+    rule(
+        rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
+        _long,
+    ),
+    rule(
+        r"第(\d{1,3})/(\d{1,4})(?P<of>[页集章步])",
+        lambda match: f"第{cardinal(int(match[1]))}{match['of']}，共{cardinal(int(match[2]))}{match['of']}",
+    ),
+    rule(r"(?<=GPA)\s?(\d\.\d{1,2})/(\d\.\d)", lambda match: f"{number(match[1])}，满分{number(match[2])}"),
+    rule(r"(?:(?<=高铁)|(?<=动车)|(?<=列车)|(?<=火车)|(?<=车次))\s?[GDCKTZ](?P<say>\d{1,3})(?!\d)", _train),
     rule(r"(?<=跳)(?P<say>\d{3,4})(?=[A-D](?![A-Za-z]))", _digits),
     rule(r"(?<=风速)\+(?=\d)", "正"),
     rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),
