@@ -5,7 +5,7 @@
 import { byId, h, setText } from "../shared/page/dom.js";
 import { mountNav } from "../shared/page/nav.js";
 import { painted } from "../shared/page/painted.js";
-import { showProblem } from "../shared/notices/problem-notice.js";
+import { showFailure, showProblem } from "../shared/notices/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
 import { FleetSection } from "./fleet/fleet-section.js";
 import { rememberFolds } from "./folds.js";
@@ -104,7 +104,7 @@ class Admin {
       setText(byId("status"), said);
       await this.#feed.poll();
     } catch (error) {
-      this.#showProblem(error);
+      showFailure(byId("problem"), error, { again: () => this.#feed.poll() });
     }
   }
 }

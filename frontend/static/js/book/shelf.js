@@ -10,7 +10,7 @@ import { fleet } from "../shared/service/fleet.js";
 import { Polling } from "../shared/service/polling.js";
 import { duration, integer } from "../i18n/format.js";
 import { mountNav } from "../shared/page/nav.js";
-import { showProblem } from "../shared/notices/problem-notice.js";
+import { showFailure, showProblem } from "../shared/notices/problem-notice.js";
 import { needsKey } from "../shared/notices/problems.js";
 import { clearMessage } from "../i18n/i18n.js";
 import { setLabel, setMessage, t } from "./words.js";
@@ -116,7 +116,7 @@ class Shelf {
       clearMessage(byId("said"));
       byId("said").textContent = "";
       this.#busy(false);
-      this.#fail(error, () => this.#begin(file, made));
+      this.#fail(error, () => this.#begin(file, made), showFailure);
     }
   }
 
@@ -128,16 +128,16 @@ class Shelf {
       setMessage(byId("said"), "book.removed", { title });
     } catch (error) {
       if (error.code === "unknown_book") await this.#load(); // it is not shown any more either
-      this.#fail(error, () => this.#load());
+      this.#fail(error, () => this.#load(), showFailure);
       return;
     }
     await this.#load();
   }
 
-  #fail(error, again) {
+  #fail(error, again, show = showProblem) {
     if (needsKey(error)) this.#list.replaceChildren();
     if (ABSENT.has(error.code)) byId("unavailable").hidden = false;
-    else showProblem(byId("problem"), error, { again });
+    else show(byId("problem"), error, { again });
   }
 }
 

@@ -7,7 +7,7 @@ import { keepFocus } from "../shared/page/focus.js";
 import { fleet } from "../shared/service/fleet.js";
 import { Polling } from "../shared/service/polling.js";
 import { Hearing } from "../shared/hearing/hearing.js";
-import { showProblem } from "../shared/notices/problem-notice.js";
+import { showFailure, showProblem } from "../shared/notices/problem-notice.js";
 import { isOpen, trainingCard } from "./training-card.js";
 import { setMessage, t } from "./words.js";
 
@@ -99,8 +99,7 @@ export class Shelf extends EventTarget {
     try {
       await work();
     } catch (error) {
-      this.#fail(error, () => this.#do(work));
-      byId("problem").scrollIntoView({ block: "nearest" });
+      showFailure(byId("problem"), error, { again: () => this.#do(work) });
       return;
     }
     await this.load();

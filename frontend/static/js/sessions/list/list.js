@@ -8,7 +8,7 @@ import { keepFocus } from "../../shared/page/focus.js";
 import { FleetStatus } from "../../shared/service/fleet-status.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { mountNav } from "../../shared/page/nav.js";
-import { showProblem } from "../../shared/notices/problem-notice.js";
+import { showFailure, showProblem } from "../../shared/notices/problem-notice.js";
 import { needsKey } from "../../shared/notices/problems.js";
 import { save } from "../../shared/files/save.js";
 import { voiceName } from "../../voices/voice-name.js";
@@ -233,7 +233,7 @@ class Sessions {
       await action();
     } catch (error) {
       this.#show(); // the count says what is there, not what was tried
-      showProblem(byId("problem"), error, { again });
+      showFailure(byId("problem"), error, { again });
     }
   }
 

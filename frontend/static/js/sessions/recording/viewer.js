@@ -8,7 +8,7 @@ import { byId, h } from "../../shared/page/dom.js";
 import { FleetStatus } from "../../shared/service/fleet-status.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { mountNav } from "../../shared/page/nav.js";
-import { showProblem } from "../../shared/notices/problem-notice.js";
+import { showFailure, showProblem } from "../../shared/notices/problem-notice.js";
 import { save } from "../../shared/files/save.js";
 import { bindShortcuts } from "../../shared/page/shortcuts.js";
 import { SoundTurn } from "../../shared/hearing/tabs.js";
@@ -203,14 +203,14 @@ class Viewer {
   }
 
   /** @param {() => Promise<void>} action @param {() => void} [again] what is offered if it fails */
-  async #try(action, again) {
+  async #try(action, again = () => this.#load()) {
     byId("problem").hidden = true;
     try {
       await action();
       return true;
     } catch (error) {
       setMessage(byId("status"), "text.plain", { text: "" });
-      this.#showProblem(error, again);
+      showFailure(byId("problem"), error, { again });
       return false;
     }
   }
@@ -219,8 +219,8 @@ class Viewer {
     setMessage(byId("status"), key);
   }
 
-  #showProblem(error, again = () => this.#load()) {
-    showProblem(byId("problem"), error, { again });
+  #showProblem(error) {
+    showProblem(byId("problem"), error, { again: () => this.#load() });
   }
 }
 

@@ -44,6 +44,16 @@ export function showProblem(element, error, actions = {}) {
 }
 
 /**
+ * The notice for something that was pressed: it comes into view, wherever on the page that was.
+ * @param {HTMLElement} element @param {{message: string, code?: string, param?: string}} error
+ * @param {Record<string, () => void>} actions by name
+ */
+export function showFailure(element, error, actions) {
+  showProblem(element, error, actions);
+  element.scrollIntoView({ block: "nearest" });
+}
+
+/**
  * The sentence alone, for what is put right where it is said.
  * @param {HTMLElement} element @param {{message: string, code?: string, param?: string}} error
  * @param {string} [key] of a message that says it better
