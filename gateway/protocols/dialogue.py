@@ -171,6 +171,11 @@ class Dialogue:
         self._feed()
         return said
 
+    def append_silence(self, seconds: float) -> None:
+        """Say nothing for so long, behind what was appended."""
+        self._add_silence(seconds)
+        self._feed()
+
     def _add_silence(self, seconds: float) -> None:
         """Silences that wait are as many as a clip may have of them; those beyond are left out."""
         if 0 < seconds <= MOST_PAUSE_SECONDS - sum(self._silences) and len(self._silences) < _MOST_SILENCES:

@@ -26,8 +26,10 @@ from gateway.edge.connections.keepalive import notice_vanishing
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
+from gateway.live.session.states import check_appended
 from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.protocols.wyoming.events import Event, encode, read_event
+from gateway.protocols.wyoming.markup import pieces
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from sockets.at_once import Deadline
@@ -65,6 +67,8 @@ class Connection(DialogueListener):
         self._speaking: asyncio.Task[None] | None = None
         self._streams = False
         """Between synthesize-start and synthesize-stop."""
+        self._markup: str | None = None
+        """What has come of a text that is SSML; None: the text is none."""
         self._rate = 0
         self._samples = 0
         self._begun = False
@@ -134,16 +138,16 @@ class Connection(DialogueListener):
                 self._say("pong", {"text": event.data.get("text")})
             case "synthesize" if not self._streams:
                 await self._open(event, caller, streamed=False)
-                self._dialogue.append(_text_of(event))
-                self._dialogue.finish()
+                self._take(_text_of(event))
+                self._finish()
             case "synthesize-start":
                 await self._open(event, caller, streamed=True)
                 self._streams = True
             case "synthesize-chunk" if self._streams:
-                self._dialogue.append(_text_of(event))
+                self._take(_text_of(event))
             case "synthesize-stop" if self._streams:
                 self._streams = False
-                self._dialogue.finish()
+                self._finish()
 
     async def _open(self, event: Event, caller: Caller, *, streamed: bool) -> None:
         """The next text, once the one before is spoken."""
@@ -151,9 +155,27 @@ class Connection(DialogueListener):
             raise ApiError(400, "invalid_event", "synthesize-stop comes before the next synthesize-start")
         await self._spoken()
         self._samples, self._begun = 0, False
+        self._markup = "" if event.data.get("text_format") == "ssml" else None
         self._dialogue = Dialogue(self._gateway, uuid.uuid4().hex, _start(event), WYOMING, self)
         self._dialogue.open(caller)
         self._speaking = asyncio.create_task(self._speak(self._dialogue, streamed))
+
+    def _take(self, text: str) -> None:
+        """The text, or more of it. Of SSML nothing is said before its end."""
+        if self._markup is None:
+            self._dialogue.append(text)
+        else:
+            check_appended(text, len(self._markup), self._settings.max_text_characters, stopping=False)
+            self._markup += text
+
+    def _finish(self) -> None:
+        """All of the text is there."""
+        for piece in pieces(self._markup) if self._markup is not None else ():
+            if isinstance(piece, str):
+                self._dialogue.append(piece)
+            else:
+                self._dialogue.append_silence(piece)
+        self._dialogue.finish()
 
     async def _speak(self, dialogue: Dialogue, streamed: bool) -> None:
         try:

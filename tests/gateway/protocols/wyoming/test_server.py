@@ -75,6 +75,33 @@ async def test_text_that_streams_is_spoken_once(fleet: GatewayProcess) -> None:
             assert len(there.pcm) / 2 / RATE == pytest.approx(await seconds_of_text(fleet), abs=0.2)
 
 
+SSML = '<speak>One two three.<break time="1.5s"/><sub alias="Four five six.">456</sub></speak>'
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_ssml_is_said_with_its_pauses(fleet: GatewayProcess, streamed: bool) -> None:
+    async with assistant(fleet) as there:
+        if streamed:
+            there.say("synthesize-start", text_format="ssml")
+            for at in range(0, len(SSML), 7):
+                there.say("synthesize-chunk", text=SSML[at : at + 7])
+            there.say("synthesize-stop")
+        else:
+            there.say("synthesize", text=SSML, text_format="ssml")
+        await there.until("audio-stop")
+        marked, there.pcm = there.pcm, b""
+        there.say("synthesize", text="One two three. Four five six.", text_format="text")
+        await there.until("audio-stop")
+    assert len(marked) == pytest.approx(len(there.pcm) + 3 * RATE, abs=0.2 * RATE)
+    assert bytes(3 * RATE) in marked
+
+
+async def test_what_is_wrong_with_ssml_is_said(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("synthesize", text="<speak>One", text_format="ssml")
+        assert (await there.until("error"))["code"] == "invalid_ssml"
+
+
 async def test_a_text_may_be_longer_than_what_waits_of_a_live_session(fleet: GatewayProcess) -> None:
     async with fleet.http() as http:
         seconds = float((await http.post("/tts", json={"text": LONG_TEXT})).headers["X-Audio-Seconds"])
