@@ -66,6 +66,14 @@ def _day(match: re.Match[str]) -> str:
     return f"{digits(match['y'])}年{cardinal(int(match['m']))}月{cardinal(int(match['d']))}日"
 
 
+def _slashed_day(match: re.Match[str]) -> str | None:
+    """ "11/29/2024", by month, or by day where that cannot be one."""
+    month, day = int(match["m"]), int(match["d"])
+    if month > 12:
+        month, day = day, month
+    return None if month > 12 else f"{digits(match['y'])}年{cardinal(month)}月{cardinal(day)}日"
+
+
 def _vertebrae(match: re.Match[str]) -> str:
     """ "L4/5", "L5/S1"."""
     return f"{match[1]}{cardinal(int(match[2]))}{match[3]}{cardinal(int(match[4]))}"
@@ -114,11 +122,15 @@ def _tall(match: re.Match[str]) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?<![\d/.-])(?P<m>0?[1-9]|[12]\d|3[01])/(?P<d>0?[1-9]|[12]\d|3[01])/(?P<y>(?:19|20)\d\d)(?![\d/元])",
+        _slashed_day,
+    ),
     rule(r"(?<=[（(])\d{1,3}-\d{1,3}(?:[、，,]\s?\d{1,3}-\d{1,3}){2,6}(?=[）)])", _scores),
     rule(r"(?<![\d/.-])\d-\d(?:/\d{1,2}-\d{1,2}){1,4}(?![\d/-])", _scores),
     rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", _score),
     rule(
-        r"(?:(?<=射门)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d-])",
+        r"(?:(?<=射门)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d次个脚记粒-])",
         _score,
     ),
     rule(
@@ -126,10 +138,11 @@ RULES: tuple[Rule, ...] = (
         _shares,
     ),
     rule(r"(?<=[A-Z]\d)\s-(\d{1,3}(?:\.\d{1,2})?)[%％]", lambda match: f"，百分之负{number(match[1])}"),
-    rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日", _named_day),
+    rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日(?=[讯电晚起前后当]|$)", _named_day),
     rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", _digits),
     rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
-    rule(r"(?<![A-Za-z\d.,])(\d{1,4}(?:\.\d{1,2})?)k(?![A-Za-z0-9/])", _thousands),
+    rule(r"(?<![A-Za-z\d.,])(\d{1,4}\.\d{1,2}|\d{2,4})k(?![A-Za-z0-9/跑马赛路])", _thousands),
+    rule(r"(?<=[TQ]PS)\s?(\d)k(?![A-Za-z0-9/])", _thousands),
     rule(
         rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
         _long,
@@ -144,7 +157,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=风速)\+(?=\d)", "正"),
     rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),
     rule(
-        r"(?<![\d/.])(?P<coin>[￥¥])?(?P<all>\d{1,6}(?:\.\d{1,2})?(?:/\d{1,6}(?:\.\d{1,2})?){2,9})(?![\d/年]|\.\d)(?<!/\d\d/\d\d)",
+        r"(?<![\d/.])(?P<coin>[￥¥])?(?P<all>\d{1,6}(?:\.\d{1,2})?(?:/\d{1,6}(?:\.\d{1,2})?){2,9})(?![\d/年]|\.\d)(?<!/\d\d/\d\d)(?<!/(?:19|20)\d\d)",
         _listed,
     ),
     rule(r"(?<=[:：]\d\d)/(?=\d{1,2}[:：]\d\d)", "，"),
