@@ -20,6 +20,8 @@ from models.sentences import has_words
 LONGEST_PAUSE_MS = 10_000
 _USUAL_PAUSE_MS = 700
 _MOST_VOICES = 100
+_MOST_PRONUNCIATIONS = 20_000
+"""Of all blocks: each is looked at on the event loop."""
 
 Title = Annotated[Line, Field(min_length=1, max_length=160)]
 VoiceName = Annotated[Line, Field(min_length=1, max_length=128)]
@@ -111,6 +113,15 @@ def check_number(count: int, settings: GatewaySettings) -> None:
     if count > settings.max_book_blocks:
         message = f"blocks: a book has at most {settings.max_book_blocks}, not {count}"
         raise ApiError(422, "too_many_blocks", message, param="blocks")
+
+
+def check_pronunciations(blocks: Sequence[Any]) -> None:
+    """Raise ApiError 422 where blocks, as a client sent them, say more words otherwise than a book may."""
+    said = (block.get("pronunciations") for block in blocks if isinstance(block, dict))
+    count = sum(len(words) for words in said if isinstance(words, dict))
+    if count > _MOST_PRONUNCIATIONS:
+        message = f"blocks: a book has at most {_MOST_PRONUNCIATIONS} pronunciations, not {count}"
+        raise ApiError(422, "invalid_value", message, param="blocks")
 
 
 def check_blocks(blocks: Sequence[NewBlock], settings: GatewaySettings) -> None:

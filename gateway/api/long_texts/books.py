@@ -28,6 +28,7 @@ from gateway.books.request import (
     TakeChoice,
     TakeRequest,
     check_number,
+    check_pronunciations,
 )
 from gateway.books.service import not_ready, unknown_block
 from gateway.books.store import gone, is_book_id
@@ -46,7 +47,7 @@ UPLOAD_SECONDS = 60.0
 _SUBTITLES = ("srt", "vtt")
 _BYTES_OF_A_BLOCK = 512
 """In JSON, beside its text."""
-_VALUES_OF_A_BLOCK = 30
+_VALUES_OF_A_BLOCK = 10
 router = APIRouter(prefix=PATH)
 
 
@@ -61,7 +62,7 @@ def most_values(settings: GatewaySettings) -> int:
 
 
 async def _check_number(request: Request, gateway: GatewayDep) -> None:
-    """Refuse a body with too many blocks before any of them is looked at. Raises ApiError 422."""
+    """Refuse a body with too many blocks, or pronunciations, before any is looked at. Raises ApiError 422."""
     try:
         body = await request.json()  # which has been read by now
     except (ValueError, RecursionError):  # which FastAPI tells
@@ -69,6 +70,7 @@ async def _check_number(request: Request, gateway: GatewayDep) -> None:
     blocks = body.get("blocks") if isinstance(body, dict) else None
     if isinstance(blocks, list):
         check_number(len(blocks), gateway.settings)
+        check_pronunciations(blocks)
 
 
 FEW_BLOCKS = Depends(_check_number)

@@ -101,6 +101,13 @@ async def test_that_there_are_too_many_blocks_is_seen_before_they_are_looked_at(
             error = check_error(answer, 422)
             assert error["code"] == "too_many_blocks"
             assert error["message"] == "blocks: a book has at most 5, not 6"
-        for body in (b"{", b"[]", b'{"blocks": 6}'):
+        wordy = [{"text": "", "pronunciations": {f"w{number}": "" for number in range(6700)}}] * 3
+        for answer in (
+            await http.post("/api/books", json={**BOOK, "blocks": wordy}),
+            await http.put(f"{reader.path}/blocks", json={"version": 1, "blocks": wordy}),
+        ):
+            message = check_error(answer, 422)["message"]
+            assert message == "blocks: a book has at most 20000 pronunciations, not 20100"
+        for body in (b"{", b"[]", b'{"blocks": 6}', b'{"blocks": [6, {"pronunciations": 6}]}'):
             answer = await http.post("/api/books", content=body, headers={"Content-Type": "text/plain"})
             check_error(answer, 422)
