@@ -23,10 +23,10 @@ from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
+from gateway.protocols.hearing import DialogueListener
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
-from gateway.streams.listener import Listener
 from gateway.text.ssml import MOST_PAUSE_SECONDS
 from gateway.timing.part import PartTimes
 from models.sentences import first_word
@@ -48,26 +48,6 @@ class _Flush(NamedTuple):
     """In characters."""
     silences: int
     """All that come before it."""
-
-
-class DialogueListener(Listener):
-    """What is heard of a dialogue beside its audio."""
-
-    def flushed(self) -> None:
-        """All that was appended before a flush is on its way; told once for each."""
-
-    def spoke(self) -> None:
-        """A sentence is spoken: there is room for more text."""
-
-    def refused(self, error: dict[str, Any]) -> None:
-        """A sentence was not spoken; the dialogue goes on."""
-
-    def drop_audio(self) -> int:
-        """Forget audio that has not left yet; its samples."""
-        return 0
-
-    def idle(self) -> None:
-        """Nothing was said for so long that the dialogue will end, unless `keep_alive` is called."""
 
 
 class Dialogue:

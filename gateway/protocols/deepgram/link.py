@@ -22,7 +22,8 @@ from gateway.errors import ApiError, error_response
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.messages import Messages
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
-from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.hearing import DialogueListener
 from gateway.service import Gateway
 from sockets.outbox import send
 

@@ -9,7 +9,8 @@ import pytest
 from gateway.callers.identity import Caller
 from gateway.live.messages import Start
 from gateway.protocols import dialogue as dialogue_module
-from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.hearing import DialogueListener
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.settings import load_settings
