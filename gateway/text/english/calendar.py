@@ -184,7 +184,8 @@ RULES: tuple[Rule, ...] = (
         _slashed,
     ),
     rule(
-        r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-9]|2\d|3[01])\s?[-–]\s?(?P<last>1[4-9]|2\d|3[01])(?![\w/%\"”]|\.\d)",
+        r"(?<![\w./-])(?P<m>1[0-2]|0?[1-9])/(?P<d>1[3-9]|2\d|3[01])\s?[-–]\s?(?P<last>1[4-9]|2\d|3[01])"
+        r"(?![\w/%\"”]|\.\d|\s?(?:in|inch|inches|oz|lbs?|cups?|mm)\b)",
         _days_slashed,
     ),
     rule(r"\bM[-–]F\b(?=,?\s\d)", "Monday to Friday"),

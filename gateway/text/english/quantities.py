@@ -29,7 +29,7 @@ def _measure(match: re.Match[str]) -> str | None:
     before = match.string[max(0, match.start() - 12) : match.start()]
     if name in _ONLY_ATTACHED and (
         match["space"]
-        or _MODEL.search(before)
+        or (name == "A" and _MODEL.search(before))
         or _PLACE.search(before)
         or _STREET.match(match.string, match.end())
     ):
