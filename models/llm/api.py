@@ -16,6 +16,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict
 
@@ -68,7 +69,7 @@ class LLM:
 
     def __init__(
         self,
-        model: str,
+        model: str | Path,
         tensor_parallel_size: int = 1,
         enforce_eager: bool = False,
         max_model_len: int | None = None,

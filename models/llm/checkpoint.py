@@ -67,8 +67,9 @@ class TextCheckpoint:
         return tuple(dict.fromkeys(found))
 
 
-def find_directory(model: str) -> Path:
+def find_directory(model: str | Path) -> Path:
     """The checkpoint's directory; a repository id of a hub is downloaded first. Raises ConfigError."""
+    model = str(model)
     if (directory := download.find_directory(model)) is not None:
         return directory
     if not download.is_repository(model):
@@ -91,7 +92,7 @@ def plan_network(directory: Path, part: Part = WHOLE) -> Any:
 
 
 def load_text_checkpoint(
-    model: str,
+    model: str | Path,
     device: str = "auto",
     dtype: torch.dtype | None = None,
     cpu_weights: str = "auto",

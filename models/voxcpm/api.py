@@ -65,7 +65,7 @@ class VoxCPM:
     @classmethod
     def from_pretrained(
         cls,
-        model: str = "bundled",
+        model: str | Path = "bundled",
         device: str = "auto",
         max_num_seqs: int = 8,
         progress: Progress | None = None,

@@ -121,7 +121,7 @@ class Checkpoint:
         return tuple(self.generation.get("languages", released))
 
 
-def resolve_model(model: str, progress: Progress | None = None) -> Path:
+def resolve_model(model: str | Path, progress: Progress | None = None) -> Path:
     """Directory of `model`: "bundled", a local directory, or `owner/name[@revision]` on the Hugging Face hub.
 
     Raises ConfigError when it is none of them.
@@ -130,6 +130,7 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
         if not (BUNDLED_DIRECTORY / "config.json").is_file():
             raise ConfigError(f"the bundled checkpoint is missing from {BUNDLED_DIRECTORY}")
         return BUNDLED_DIRECTORY
+    model = str(model)
     if (path := find_directory(model)) is not None:
         return path
     if not is_repository(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from engine.attention.selection import check_backend
@@ -14,7 +15,7 @@ from models.voxcpm.parallel.launch import load_over_ranks
 
 
 def load_engine(
-    model: str,
+    model: str | Path,
     device: str = "auto",
     max_num_seqs: int = 8,
     progress: Progress | None = None,

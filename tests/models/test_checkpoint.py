@@ -158,6 +158,6 @@ def test_the_progress_of_loading_goes_on_to_its_end() -> None:
 
 
 def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
-    for model in ("nonsense", str(tmp_path / "nowhere"), "../no/such/model"):
+    for model in ("nonsense", str(tmp_path / "nowhere"), tmp_path / "nowhere", "../no/such/model"):
         with pytest.raises(ConfigError, match="not 'bundled'"):
             resolve_model(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.device.devices import select_device
 from engine.parallel.launch import check_options, load_in_parts
 from engine.parallel.part import Part
@@ -12,7 +14,7 @@ MODULE = "models.llm.parallel.rank"
 
 
 def load_over_ranks(
-    model: str,
+    model: str | Path,
     device: str = "auto",
     cpu_weights: str = "auto",
     tensor_parallel_size: int = 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,7 +22,7 @@ _LOADED = "loaded"
 
 
 def load_pool(
-    model: str,
+    model: str | Path,
     devices: Sequence[str | int],
     max_num_seqs: int = 8,
     progress: Progress | None = None,

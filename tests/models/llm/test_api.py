@@ -157,8 +157,9 @@ def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tm
     with pytest.raises(RequestError, match="the prompt is empty"):
         llm.generate(["a", ""], use_tqdm=False)
     assert llm.is_finished()
-    with pytest.raises(ConfigError, match="neither a directory nor a repository"):
-        LLM("/nowhere/at/all")
+    for model in ("/nowhere/at/all", Path("/nowhere/at/all")):
+        with pytest.raises(ConfigError, match="neither a directory nor a repository"):
+            LLM(model)
     (tmp_path / "config.json").write_text('{"architectures": ["MambaForCausalLM"]}')
     with pytest.raises(ConfigError, match="MambaForCausalLM: not supported, only Qwen3ForCausalLM"):
         LLM(str(tmp_path))
