@@ -17,6 +17,7 @@ from wyoming.tts import (
     SynthesizeStart,
     SynthesizeStop,
     SynthesizeStopped,
+    SynthesizeTextFormat,
     SynthesizeVoice,
 )
 
@@ -61,6 +62,15 @@ async def case_synthesize() -> None:
         for voice in (None, SynthesizeVoice(name="default"), SynthesizeVoice(language="en")):
             await client.write_event(Synthesize(text=TEXT, voice=voice).event())
             assert await _heard(client, AudioStop) > 1
+
+
+async def case_ssml() -> None:
+    marked = f'<speak>{TEXT}<break time="2s"/></speak>'
+    async with AsyncTcpClient("127.0.0.1", PORT) as client:
+        await client.write_event(Synthesize(text=TEXT).event())
+        plain = await _heard(client, AudioStop)
+        await client.write_event(Synthesize(text=marked, text_format=SynthesizeTextFormat.SSML).event())
+        assert 1.5 < await _heard(client, AudioStop) - plain < 2.5
 
 
 async def case_stream() -> None:
