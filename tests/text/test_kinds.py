@@ -67,7 +67,7 @@ ENGLISH = {
     " nineteen Honda Civic LX, thirty, thirty-eight miles per gallon, thru March fourteenth",
     "dismissal 12/20 @ 1:15 p.m., polled 10/28–31, M–F 8a–5p": "dismissal December twentieth at one"
     " fifteen p m, polled October twenty-eighth to thirty-first, Monday to Friday eight a m to five p m",
-    "USB-5V, f(x2), 12/16-18 oz": "USB five volts, f(x two), twelve sixteenth to eighteen ounces",
+    "USB-5V, f(x2), 1/16-18 oz": "USB five volts, f(x two), one sixteenth to eighteen ounces",
     "lucky #s 3; S4 E12; LC-39A; SAT 1480/1600; buttons (x6)": "lucky numbers three; season four episode"
     " twelve; LC thirty-nine A; SAT one thousand four hundred eighty out of one thousand six hundred;"
     " buttons (times six)",
