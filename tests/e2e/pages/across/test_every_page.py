@@ -58,6 +58,17 @@ def test_the_bar_has_room_for_a_worker_that_loads_and_every_page(page: Page, fle
         assert len(set(tops)) == 1, (width, tops)
 
 
+@pytest.mark.parametrize("width", [360, 390, 700])
+def test_the_bar_is_as_high_whatever_the_lamp_says(page: Page, fleet: Server, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto(fleet.url)
+    expect(page.locator(".lamp")).to_have_text("Ready")
+    height = page.locator("#nav").bounding_box()["height"]  # type: ignore[index]
+    for words in ("No connection", "Loading: warm-up, 95 %"):
+        page.evaluate("(words) => (document.querySelector('.lamp span').textContent = words)", words)
+        assert page.locator("#nav").bounding_box()["height"] == height, words  # type: ignore[index]
+
+
 def test_a_window_is_named_in_the_page_s_language(browser: Browser, fleet: Server) -> None:
     with watched_page(browser, locale="zh-CN") as watched:
         for path in PAGES:

@@ -57,7 +57,7 @@ export default {
   "fleet.stage.graphs": "graphs",
   "fleet.stage.warmUp": "warm-up",
   "fleet.stage.other": "model",
-  "fleet.down": "Gateway unreachable",
+  "fleet.down": "No connection",
 
   "queue.next": "You are next",
   "queue.place": ({ position }) => `You are ${ordinal(position)} in line`,
