@@ -4,28 +4,14 @@ string.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 
 import structlog
 
+from sockets.stderr import StandardError
 from sockets.untrusted import escape_controls
 from telemetry.log_sinks import SinkHandler, tell_sinks
-
-
-class _StandardError:
-    """Standard error, as loggers of the standard library use it: a line that cannot be written is lost, and
-    fails nothing that has to be said, as where the log is on a full disk.
-    """
-
-    def write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(text)
-
-    def flush(self) -> None:
-        with contextlib.suppress(OSError):
-            sys.stderr.flush()
 
 
 def configure_logging(level: str) -> None:
@@ -44,9 +30,9 @@ def configure_logging(level: str) -> None:
     structlog.configure(
         processors=[structlog.processors.add_log_level, stamp, *said, tell_sinks, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(_StandardError()),
+        logger_factory=structlog.WriteLoggerFactory(StandardError()),
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(StandardError())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, structlog.stdlib.add_log_level, stamp],

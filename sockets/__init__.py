@@ -6,6 +6,7 @@ at_once.py       messages that need not wait go past ASGI
 eager.py         a coroutine starts at once, and becomes a task only if it has to wait
 cookies.py       of a request, which nobody here reads
 outbox.py        messages on their way to a peer who may read slowly
+stderr.py        a log that nobody reads holds nobody up
 silence.py       noticing that nothing was heard, or said, for a while
 untrusted.py     what a peer sent, made fit for a log
 hangup.py        the terminal is closed

@@ -13,6 +13,7 @@ from typing import Literal
 
 import structlog
 
+from sockets.stderr import StandardError
 from sockets.untrusted import escape_controls
 from telemetry.log_sinks import SinkHandler
 
@@ -41,7 +42,7 @@ def configure_logging(
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(StandardError())
     remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[remove_meta, *render])

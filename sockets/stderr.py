@@ -1,0 +1,54 @@
+"""Standard error as loggers write it: a line that cannot be written is lost, and holds nobody up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import sys
+
+_PATIENCE_SECONDS = 0.25
+"""For whoever reads a pipe or a terminal; who has kept us waiting once is not waited for again."""
+
+
+class StandardError:
+    """Lines are lost on a full disk, and while nobody reads a pipe or terminal that holds as much as it can,
+    such as a log collector that stands still. How many, is said when somebody reads again.
+    """
+
+    def __init__(self) -> None:
+        self._is_stuck = False
+        self._lost = 0
+
+    def write(self, text: str) -> None:
+        """One line, with its end."""
+        with contextlib.suppress(OSError, ValueError):
+            try:
+                target = sys.stderr.fileno()
+            except (OSError, ValueError):  # what tests capture, or a stream that is closed
+                sys.stderr.write(text)
+                return
+            if self._lost and self._is_ready(target):
+                lost, self._lost = self._lost, 0
+                notice = {"lines": lost, "event": "lines of the log were lost", "level": "warning"}
+                self._send(target, f"\n{json.dumps(notice)}\n")
+            self._send(target, text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def _send(self, target: int, text: str) -> None:
+        rest = memoryview(text.encode(errors="backslashreplace"))
+        while rest:
+            if not self._is_ready(target):
+                self._lost += 1
+                return
+            rest = rest[os.write(target, rest[: select.PIPE_BUF]) :]
+
+    def _is_ready(self, target: int) -> bool:
+        """Whether as much as PIPE_BUF can be written without waiting, now or in a moment."""
+        poll = select.poll()
+        poll.register(target, select.POLLOUT)
+        self._is_stuck = not poll.poll(0 if self._is_stuck else 1000 * _PATIENCE_SECONDS)
+        return not self._is_stuck
