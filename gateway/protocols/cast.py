@@ -102,12 +102,12 @@ class Cast:
         self._later[-1].texts.append(text)
         self._waiting += len(text)
 
-    def flush(self) -> None:
-        """Speak what is incomplete."""
+    def flush(self, *, told: bool = True) -> None:
+        """Speak what is incomplete, as a dialogue does. Raises ApiError."""
         if self._later:
             self._later[-1].flushed = True
         else:
-            self._now.flush()
+            self._now.flush(told=told)
 
     def finish(self) -> None:
         """Speak what was appended, then end."""

@@ -38,7 +38,7 @@ _SILENCE_SECONDS = 0.1
 _MOST_SILENCES = 1000
 """Within a text, that wait."""
 _MOST_FLUSHES = 10_000
-"""That wait until all before them is said; those beyond are told as one."""
+"""That wait until all before them is said."""
 _SILENCE_RATE = 24_000
 """Where no worker has said another."""
 
@@ -162,21 +162,20 @@ class Dialogue:
             self._silences.append(seconds)
             self._breaks.append((self.end, seconds))
 
-    def flush(self) -> None:
-        """Speak what is incomplete."""
+    def flush(self, *, told: bool = True) -> None:
+        """Speak what is incomplete. `told`: the listener hears when it is said, unless too many wait for that
+        already, which raises ApiError.
+        """
+        if told and len(self._flushes) >= _MOST_FLUSHES:
+            message = f"{_MOST_FLUSHES} flushes wait until what is before them is said, and no more may"
+            raise ApiError(422, "too_many_flushes", message, param="flush")
         self._take_rest()
-        if len(self._flushes) == _MOST_FLUSHES:
-            self._forget_flush()
-        self._flushes.append(_Flush(self.end, self._silences_heard + len(self._silences)))
-        self._breaks.append((self.end, 0.0))
+        if told:
+            self._flushes.append(_Flush(self.end, self._silences_heard + len(self._silences)))
+        if not self._breaks or self._breaks[-1] != (self.end, 0.0):
+            self._breaks.append((self.end, 0.0))
         self._feed()
         self._tell_flushed()
-
-    def _forget_flush(self) -> None:
-        """Too many wait: the next is for the last one, too."""
-        at = self._flushes.pop().at
-        if self._breaks and self._breaks[-1] == (at, 0.0):
-            self._breaks.pop()
 
     def finish(self) -> None:
         """Speak what was appended, then end."""

@@ -11,7 +11,7 @@ class DialogueListener(Listener):
     """What is heard of a dialogue beside its audio."""
 
     def flushed(self) -> None:
-        """All that was appended before a flush is on its way; told once for each."""
+        """All that was appended before a flush is on its way; told once for each that is to be told."""
 
     def spoke(self) -> None:
         """A sentence is spoken: there is room for more text."""

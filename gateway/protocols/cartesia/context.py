@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -36,8 +35,8 @@ class Context(DialogueListener):
         self._send = send
         self._encoder = stream_encoder(first.output_format.format, start.sample_rate, noted=False)
         self._messages = Messages(first.context_id)
-        self._flushes: deque[bool] = deque()
-        """Flushes that wait for their audio; whether the client asked for each."""
+        self._flushes = 0
+        """Flushes that the client asked for, and that wait for their audio."""
         self._flushed = 0
         """Flushes that the client was told of."""
         self._failure: ApiError | None = None
@@ -62,9 +61,18 @@ class Context(DialogueListener):
             self.dialogue.append(message.transcript)
         if not message.keep_on:
             self.dialogue.finish()
-        elif message.flush or (message.max_buffer_delay_ms == 0 and message.transcript.strip()):
-            self._flushes.append(bool(message.flush))
+        elif message.flush:
+            self._flush()
+        elif message.max_buffer_delay_ms == 0 and message.transcript.strip():
+            self.dialogue.flush(told=False)
+
+    def _flush(self) -> None:
+        self._flushes += 1  # before it is told
+        try:
             self.dialogue.flush()
+        except ApiError:
+            self._flushes -= 1
+            raise
 
     # ------------------------------------------------------------------------------------------ what is heard
 
@@ -78,8 +86,7 @@ class Context(DialogueListener):
 
     def flushed(self) -> None:
         """All before a flush is on its way."""
-        if not self._flushes.popleft():
-            return
+        self._flushes -= 1
         self._flushed += 1
         self._tell(self._messages.flush_done(self._flushed))
 
@@ -91,7 +98,7 @@ class Context(DialogueListener):
     @property
     def _facts(self) -> dict[str, int]:
         """Which flush a chunk belongs to, where there are any."""
-        return {"flush_id": self._flushed + 1} if any(self._flushes) else {}
+        return {"flush_id": self._flushed + 1} if self._flushes else {}
 
     def _tell(self, *messages: dict[str, Any]) -> None:
         if not self.dialogue.cancelled:

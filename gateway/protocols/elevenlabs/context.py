@@ -26,6 +26,9 @@ _INLINE = ("pcm", "ulaw", "alaw")
 class Context(DialogueListener):
     """A dialogue, and what its client hears of it."""
 
+    tells_turns = False
+    """Whether the client hears when what was flushed is said."""
+
     def __init__(
         self,
         gateway: Gateway,

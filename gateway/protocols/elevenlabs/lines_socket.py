@@ -51,6 +51,7 @@ class LinesContext(Context):
     they were told: for those a `normalized_alignment` without a character tells first how long the audio is.
     """
 
+    tells_turns = True
     _samples = 0
     _samples_before = 0
     """Of the voices that have ended."""

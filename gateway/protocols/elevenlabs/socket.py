@@ -161,7 +161,7 @@ class Connection:
         elif message.text:  # a blank opens a context, and keeps one that nothing was said in
             dialogue.keep_alive()
         if message.flush or (self._options.speaks_at_once and message.text and message.text.strip()):
-            dialogue.flush()
+            dialogue.flush(told=context.tells_turns)
 
     def _rest(self, context: Context) -> None:
         """No text: the end of the one context, and of several a sign of life."""

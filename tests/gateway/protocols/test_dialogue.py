@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.callers.identity import Caller
+from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols import dialogue as dialogue_module
 from gateway.protocols.dialogue import Dialogue
@@ -100,11 +101,14 @@ async def test_silences_beyond_those_of_a_clip_are_left_out(
 async def test_so_many_flushes_wait(dialogue: Dialogue, listener: Listener) -> None:
     """Each took memory until all before it was said, and much time when it was."""
     dialogue.append("word " * 20)
-    for _ in range(10_100):
+    for _ in range(10_000):
         dialogue.flush()
-    assert (len(dialogue._flushes), listener.flushes) == (10_000, 0)
-    assert not dialogue._breaks
+    with pytest.raises(ApiError, match="10000 flushes wait"):
+        dialogue.flush()
     dialogue.append("word " * 19_000 + "<break time='1s'/>")
     for _ in range(100):
-        dialogue.flush()
-    assert (len(dialogue._flushes), len(dialogue._breaks)) == (10_000, 2)
+        dialogue.flush(told=False)
+    assert (len(dialogue._flushes), len(dialogue._breaks), listener.flushes) == (10_000, 2, 0)
+    dialogue.tell({"type": "utterance", "index": 0, "end": 100})
+    dialogue.tell({"type": "utterance_done", "index": 0})
+    assert (len(dialogue._flushes), listener.flushes) == (0, 10_000)

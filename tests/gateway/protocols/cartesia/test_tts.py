@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,6 +18,8 @@ import soundfile
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from gateway.errors import ApiError
+from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
 from gateway.service import Gateway
 from gateway.settings import load_settings
@@ -344,3 +347,24 @@ async def test_a_body_may_be_json_without_saying_so(fleet: GatewayProcess, path:
         refused = await http.post(path, content=body)
     assert said.status_code == 200 and len(said.content) > 24000
     assert refused.status_code == 422 and "application/json" in refused.text
+
+
+def test_flushes_are_counted_and_those_that_nobody_asked_for_are_not() -> None:
+    """One kept each of them, as for every token of a context whose text waits."""
+    flushes: list[bool] = []
+
+    def flush(*, told: bool = True) -> None:
+        flushes.append(told)
+        if len(flushes) > 4:
+            raise ApiError(422, "too_many_flushes", "")
+
+    context = Context.__new__(Context)
+    context._flushes = 0
+    context.dialogue = SimpleNamespace(finishing=False, append=lambda text: None, flush=flush)
+    spoken = {**BODY, "transcript": "a", "continue": True, "max_buffer_delay_ms": 0}
+    for _ in range(3):
+        context.take(Generation.model_validate(spoken))
+    context.take(Generation.model_validate(spoken | {"flush": True}))
+    with pytest.raises(ApiError):
+        context.take(Generation.model_validate(spoken | {"flush": True}))
+    assert (flushes, context._flushes) == ([False, False, False, True, True], 1)
