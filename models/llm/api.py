@@ -15,7 +15,8 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from _thread import start_new_thread
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict
@@ -85,6 +86,7 @@ class LLM:
         )
         checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
         self._engine = make_engine(checkpoint, chosen)
+        self._end_with(start_new_thread, self._engine.close, ())
         self._loop: EngineLoop | None = None
         self._closed = ""
         self._changing, self._stepping = threading.Lock(), threading.RLock()
@@ -221,6 +223,7 @@ class LLM:
         """See `engine.forks`: of no use where another thread was in the middle of a step."""
         if not self._stepping.acquire(blocking=False):
             self._closed = forks.FORKED
+        self._ending.detach()
         self._changing, self._stepping = threading.Lock(), threading.RLock()
 
     def __enter__(self) -> LLM:
@@ -230,6 +233,11 @@ class LLM:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _end_with(self, end: Callable[..., object], *arguments: object) -> None:
+        """Have this called once nobody holds the object any more; it may not wait for anything."""
+        self._ending = weakref.finalize(self, end, *arguments)
+        self._ending.atexit = False
 
     def _stepped_here(self) -> TextEngine:
         if self._closed:
@@ -255,7 +263,8 @@ class LLM:
                 raise EngineError(_UNFINISHED)
             loop = EngineLoop(self._engine, name="llm")
             loop.start()
-            weakref.finalize(self, loop.leave, self._engine.close).atexit = False
+            self._ending.detach()
+            self._end_with(loop.leave, self._engine.close)
             return loop
         finally:
             self._stepping.release()

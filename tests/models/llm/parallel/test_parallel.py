@@ -67,6 +67,13 @@ def test_engines_of_2_and_4_ranks_in_one_process_answer_as_one_rank(
     assert all(tokens == expected[0]["token_ids"] for tokens in by_steps.values())
 
 
+def test_the_ranks_of_a_model_that_nobody_holds_end(checkpoint_directory: Path) -> None:
+    llm = make(checkpoint_directory, 2)
+    (process,) = llm._engine.checkpoint.ranks._processes
+    del llm
+    assert process.wait(60) == 0
+
+
 def test_a_preempted_answer_is_the_same(checkpoint_directory: Path, several: dict[int, LLM]) -> None:
     params = SamplingParams(temperature=0, max_tokens=110, ignore_eos=True)
     prompts: list[Any] = [[1 + n, 2, 3] for n in range(4)]
