@@ -12,13 +12,27 @@ _PATIENCE_SECONDS = 0.25
 """For whoever reads a pipe or a terminal; who has kept us waiting once is not waited for again."""
 
 
+class Patience:
+    """With who reads a pipe or a terminal."""
+
+    def __init__(self) -> None:
+        self._is_stuck = False
+
+    def is_ready(self, target: int) -> bool:
+        """Whether as much as PIPE_BUF can be written without waiting, now or in a moment."""
+        poll = select.poll()
+        poll.register(target, select.POLLOUT)
+        self._is_stuck = not poll.poll(0 if self._is_stuck else 1000 * _PATIENCE_SECONDS)
+        return not self._is_stuck
+
+
 class StandardError:
     """Lines are lost on a full disk, and while nobody reads a pipe or terminal that holds as much as it can,
     such as a log collector that stands still. How many, is said when somebody reads again.
     """
 
     def __init__(self) -> None:
-        self._is_stuck = False
+        self._patience = Patience()
         self._lost = 0
 
     def write(self, text: str) -> None:
@@ -29,7 +43,7 @@ class StandardError:
             except (OSError, ValueError):  # what tests capture, or a stream that is closed
                 sys.stderr.write(text)
                 return
-            if self._lost and self._is_ready(target):
+            if self._lost and self._patience.is_ready(target):
                 lost, self._lost = self._lost, 0
                 notice = {"lines": lost, "event": "lines of the log were lost", "level": "warning"}
                 self._send(target, f"\n{json.dumps(notice)}\n")
@@ -41,14 +55,7 @@ class StandardError:
     def _send(self, target: int, text: str) -> None:
         rest = memoryview(text.encode(errors="backslashreplace"))
         while rest:
-            if not self._is_ready(target):
+            if not self._patience.is_ready(target):
                 self._lost += 1
                 return
             rest = rest[os.write(target, rest[: select.PIPE_BUF]) :]
-
-    def _is_ready(self, target: int) -> bool:
-        """Whether as much as PIPE_BUF can be written without waiting, now or in a moment."""
-        poll = select.poll()
-        poll.register(target, select.POLLOUT)
-        self._is_stuck = not poll.poll(0 if self._is_stuck else 1000 * _PATIENCE_SECONDS)
-        return not self._is_stuck

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from sockets.stderr import Patience
 from sockets.untrusted import printable_lines
 from voxfleet.processes.service import Health, Service
 
@@ -48,6 +49,9 @@ class ServeConsole:
         self._bars: dict[str, TaskID] = {}
         self._stages: dict[str, str] = {}
         self._styles: dict[str, str] = {}
+        self._patience = Patience()
+        self._lost = 0
+        """Lines that nobody could be told, since the last that was."""
 
     def __enter__(self) -> ServeConsole:
         if self._console.is_terminal:
@@ -97,8 +101,21 @@ class ServeConsole:
             self._progress.remove_task(self._bars.pop(name))
 
     def _print(self, name: str, name_style: str, message: Text) -> None:
+        """Waits for nobody: who does not read what is there already hears later how much was lost."""
+        if not self._is_read():
+            self._lost += 1
+            return
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            self.say(f"{lost} lines were lost: nobody read what was there", "red")
         with contextlib.suppress(OSError):  # a full disk: the line is lost, and its child goes on being heard
             self._console.print(Text.assemble((f"{name:>9} | ", name_style), message))
+
+    def _is_read(self) -> bool:
+        try:
+            return self._patience.is_ready(self._console.file.fileno())
+        except (OSError, ValueError):  # no file of the system
+            return True
 
 
 def readable(line: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
+from sockets import stderr
 from tests.voxfleet.conftest import PATIENCE_SECONDS, ROOT, voxfleet
 from voxfleet.processes.service import Health, Service
 from voxfleet.serving.console import Output, ServeConsole, readable
@@ -140,3 +141,23 @@ def test_a_reader_of_the_output_that_goes_ends_nothing() -> None:
         for line in ("gateway: ready", "worker-0: ready"):
             console.say(line)
     assert isinstance(ServeConsole()._console, Output)
+
+
+def test_a_reader_that_stands_still_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A paused terminal, or a log collector: children would be heard, restarted and ended by nobody."""
+    monkeypatch.setattr(stderr, "_PATIENCE_SECONDS", 0.01)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"." * 4096)
+    os.set_blocking(writing, True)
+    with open(reading, "rb") as reader, open(writing, "w") as file:
+        console = ServeConsole(Output(file=file, highlight=False))
+        for number in range(3):
+            console.say(f"lost {number}")
+        reader.read(1 << 16)
+        console.say("heard")
+        os.set_blocking(reading, False)
+        told = reader.read().decode().strip(".").splitlines()
+    assert told == [" voxfleet | 3 lines were lost: nobody read what was there", " voxfleet | heard"]
