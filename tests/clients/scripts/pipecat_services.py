@@ -34,7 +34,8 @@ async def _said(service: TTSService, *texts: str) -> tuple[float, str]:
 
 def _elevenlabs() -> ElevenLabsTTSService:
     url = URL.replace("http", "ws", 1)
-    return ElevenLabsTTSService(api_key=KEY, voice_id="default", url=url, sample_rate=24000)
+    settings = ElevenLabsTTSService.Settings(voice="default")
+    return ElevenLabsTTSService(api_key=KEY, url=url, sample_rate=24000, settings=settings)
 
 
 async def case_elevenlabs_socket() -> None:
@@ -68,23 +69,26 @@ async def case_elevenlabs_over_http() -> None:
 async def case_openai_at_a_speed() -> None:
     lengths = []
     for speed in (1.0, 1.5):
-        service = OpenAITTSService(api_key=KEY, base_url=f"{URL}/v1", voice="alloy", speed=speed)
+        settings = OpenAITTSService.Settings(voice="alloy", speed=speed)
+        service = OpenAITTSService(api_key=KEY, base_url=f"{URL}/v1", settings=settings)
         lengths.append((await _said(service, TEXT))[0])
     assert lengths[1] > 1 and abs(lengths[0] / lengths[1] - 1.5) < 0.3, lengths
 
 
+def _cartesia() -> CartesiaTTSService:
+    settings = CartesiaTTSService.Settings(voice="default")
+    url = f"{SOCKETS}/tts/websocket"
+    return CartesiaTTSService(api_key=KEY, url=url, sample_rate=24000, settings=settings)
+
+
 async def case_cartesia_socket() -> None:
-    service = CartesiaTTSService(
-        api_key=KEY, voice_id="default", url=f"{SOCKETS}/tts/websocket", sample_rate=24000
-    )
+    service = _cartesia()
     seconds, words = await _said(service, TEXT, "And again.")
     assert seconds > 3 and words.split() == f"{TEXT} And again.".split(), (seconds, words)
 
 
 async def case_cartesia_pauses_and_pronunciations() -> None:
-    service = CartesiaTTSService(
-        api_key=KEY, voice_id="default", url=f"{SOCKETS}/tts/websocket", sample_rate=24000
-    )
+    service = _cartesia()
     phones = service.format_pronunciation("Nguyen", "wɪn")
     plain, _ = await _said(service, "Ask for Win.")
     seconds, words = await _said(service, f"Ask for {phones}.{service.PAUSE_TAG(1.5)}")
@@ -101,7 +105,8 @@ async def case_cartesia_over_http() -> None:
 
 
 async def case_deepgram_socket() -> None:
-    service = DeepgramTTSService(api_key=KEY, voice="aura-2-helena-en", base_url=SOCKETS, sample_rate=24000)
+    settings = DeepgramTTSService.Settings(voice="aura-2-helena-en")
+    service = DeepgramTTSService(api_key=KEY, base_url=SOCKETS, sample_rate=24000, settings=settings)
     seconds, _ = await _said(service, TEXT, "And again.")
     assert seconds > 3, seconds
 

@@ -42,10 +42,10 @@ export const CLIENTS = [
     code: (origin) => {
       const socket = origin.replace(/^http/, "ws");
       return {
-        Cartesia: `from pipecat.services.cartesia.tts import CartesiaTTSService\n\ntts = CartesiaTTSService(api_key="any", voice_id="default", url="${socket}/tts/websocket", sample_rate=24000)`,
-        ElevenLabs: `from pipecat.services.elevenlabs.tts import ElevenLabsTTSService\n\ntts = ElevenLabsTTSService(api_key="any", voice_id="default", url="${socket}", sample_rate=24000)`,
-        Deepgram: `from pipecat.services.deepgram.tts import DeepgramTTSService\n\ntts = DeepgramTTSService(api_key="any", voice="default", base_url="${socket}", sample_rate=24000)`,
-        OpenAI: `from pipecat.services.openai.tts import OpenAITTSService\n\ntts = OpenAITTSService(api_key="any", base_url="${origin}/v1", voice="alloy")`,
+        Cartesia: `from pipecat.services.cartesia.tts import CartesiaTTSService\n\ntts = CartesiaTTSService(api_key="any", url="${socket}/tts/websocket", sample_rate=24000, settings=CartesiaTTSService.Settings(voice="default"))`,
+        ElevenLabs: `from pipecat.services.elevenlabs.tts import ElevenLabsTTSService\n\ntts = ElevenLabsTTSService(api_key="any", url="${socket}", sample_rate=24000, settings=ElevenLabsTTSService.Settings(voice="default"))`,
+        Deepgram: `from pipecat.services.deepgram.tts import DeepgramTTSService\n\ntts = DeepgramTTSService(api_key="any", base_url="${socket}", sample_rate=24000, settings=DeepgramTTSService.Settings(voice="default"))`,
+        OpenAI: `from pipecat.services.openai.tts import OpenAITTSService\n\ntts = OpenAITTSService(api_key="any", base_url="${origin}/v1", settings=OpenAITTSService.Settings(voice="alloy"))`,
       };
     },
   },
