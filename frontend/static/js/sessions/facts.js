@@ -2,6 +2,7 @@
  * What is told of a session beside its title.
  */
 import { bytes, duration } from "../i18n/format.js";
+import { nameOfVoice } from "../voices/voice-names.js";
 import { locale, t } from "./words.js";
 
 /** Files that say when words are said. */
@@ -20,13 +21,13 @@ export function kindText(kind) {
   return kind === "live" ? t("sessions.live") : t("sessions.clip");
 }
 
-/** Length, size and voice in one line. @param {string} [voiceName] of a voice that has a name of its own */
-export function sizeFacts({ audio_seconds: seconds, size_bytes: size, utterances, voice }, voiceName = voice) {
+/** Length, size and voice in one line. */
+export function sizeFacts({ audio_seconds: seconds, size_bytes: size, utterances, voice }) {
   return [
     duration(Math.round(seconds)),
     bytes(size),
     utterances > 1 && t("sessions.utterances", { count: utterances }),
-    voice !== "default" && voiceName,
+    voice !== "default" && nameOfVoice(voice),
   ]
     .filter(Boolean)
     .join(" · ");

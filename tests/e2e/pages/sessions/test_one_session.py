@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import watched_page
 from tests.e2e.pages.sessions.recordings import MARKUP, SENTENCE, open_session, record
 from tests.e2e.processes import Server, gateway
+from tests.e2e.studio import write_voice
 
 NAME = r"the-quick-brown-fox-jumps-high-enough-\d{4}-\d\d-\d\d"
 
@@ -55,6 +57,24 @@ class TestOwner:
         page.click("#save-comment")
         expect(page.locator("#save-comment")).to_be_disabled()
         assert not page.evaluate(leave)
+
+    def test_a_voice_is_named_and_its_name_stays_in_its_place(
+        self, page: Page, fleet: Server, tmp_path: Path
+    ) -> None:
+        name = "Überlangerstimmenname" * 3
+        statement = httpx.get(f"{fleet.url}/api/voices/consent").json()["statement"]
+        fields = {"name": name, "consent_by": "Ada Lovelace", "consent_statement": statement}
+        with write_voice(tmp_path / "voice.wav").open("rb") as audio:
+            made = httpx.post(f"{fleet.url}/api/voices", data=fields, files={"audio": audio}, timeout=60)
+        said = {"text": SENTENCE, "record": True, "voice": made.json()["id"]}
+        session = httpx.post(f"{fleet.url}/tts", json=said, timeout=60).headers["x-session-id"]
+        open_session(page, fleet, session)
+        expect(page.locator("#facts")).to_contain_text(name)
+        expect(page.locator("[data-kind=started]")).to_contain_text(name)
+        page.goto(f"{fleet.url}/sessions")
+        facts = page.locator(f"[data-session='{session}'] .session-facts-text")
+        expect(facts).to_contain_text(name)
+        assert facts.evaluate("it => it.scrollWidth - it.clientWidth") <= 0
 
     def test_words_are_downloaded_as_subtitles(self, page: Page, fleet: Server, recorded: str) -> None:
         open_session(page, fleet, recorded)

@@ -8,7 +8,7 @@ import { Choice } from "../../../../frontend/static/js/admin/fleet/choice.js";
 import { requestFacts, requestName } from "../../../../frontend/static/js/admin/fleet/request-row.js";
 import { storageFigures } from "../../../../frontend/static/js/admin/sections/storage-section.js";
 import { totals } from "../../../../frontend/static/js/admin/fleet/summary.js";
-import { rememberVoices } from "../../../../frontend/static/js/admin/voice-names.js";
+import { rememberVoices } from "../../../../frontend/static/js/voices/voice-names.js";
 import { voiceFacts } from "../../../../frontend/static/js/admin/sections/voices-section.js";
 import { cacheText, movedText, remark, slotUses } from "../../../../frontend/static/js/admin/fleet/worker-card.js";
 

@@ -7,7 +7,7 @@ import { integer } from "../../i18n/format.js";
 import { Choice } from "./choice.js";
 import { KeyedList } from "./keyed-list.js";
 import { protocolName, requestName, RequestRow, tenantName } from "./request-row.js";
-import { nameOfVoice } from "../voice-names.js";
+import { nameOfVoice } from "../../voices/voice-names.js";
 import { t } from "../words.js";
 
 const MAX_ROWS = 50;

@@ -3,7 +3,7 @@
  */
 import { h, icon, setText } from "../../shared/page/dom.js";
 import { duration, integer } from "../../i18n/format.js";
-import { nameOfVoice } from "../voice-names.js";
+import { nameOfVoice } from "../../voices/voice-names.js";
 import { has, setLabel, t } from "../words.js";
 
 const MODES = { DUPLEX_ACTIVE: "admin.modeActive", DUPLEX_PAUSED: "admin.modePaused" };

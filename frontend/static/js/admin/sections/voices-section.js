@@ -6,7 +6,7 @@ import { h, icon } from "../../shared/page/dom.js";
 import { latency } from "../../i18n/format.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { Section } from "./section.js";
-import { rememberVoices } from "../voice-names.js";
+import { rememberVoices } from "../../voices/voice-names.js";
 import { setLabel, t } from "../words.js";
 
 /** What is known of a voice, in words. */

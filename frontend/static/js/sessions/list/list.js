@@ -11,7 +11,7 @@ import { mountNav } from "../../shared/page/nav.js";
 import { showFailure, showProblem } from "../../shared/notices/problem-notice.js";
 import { needsKey } from "../../shared/notices/problems.js";
 import { save } from "../../shared/files/save.js";
-import { voiceName } from "../../voices/voice-name.js";
+import { rememberVoices } from "../../voices/voice-names.js";
 import { titleOf } from "../facts.js";
 import { Jobs } from "./jobs.js";
 import { Pages, isActive } from "./pages.js";
@@ -27,7 +27,6 @@ const TYPING_MS = 250;
 
 class Sessions {
   #pages = new Pages((before) => fleet.sessions({ limit: PAGE, before, search: this.#words || null }));
-  #voices = new Map();
   #search = byId("search");
   #list = byId("list");
   #loaded = false;
@@ -106,7 +105,7 @@ class Sessions {
   /** Voices of one's own have names that their ids do not tell. */
   async #loadVoices() {
     try {
-      for (const voice of await fleet.voices()) this.#voices.set(voice.id, voiceName(voice));
+      rememberVoices(await fleet.voices());
     } catch {
       return; // the list of recordings tells what is wrong
     }
@@ -135,7 +134,6 @@ class Sessions {
   #row(session) {
     return sessionRow(session, {
       chosen: this.#selection.has(session.id),
-      voiceName: (voice) => this.#voices.get(voice) ?? voice,
       choose: ({ id }, chosen) => this.#selection.set(id, chosen),
       play: (one) => this.#try(() => this.#player.toggle(one)),
       open: ({ id }) => this.#try(async () => location.assign(studioAddress(await fleet.session(id)))),

@@ -7,7 +7,7 @@ import { setLabel, setMessage, t } from "../words.js";
 
 /**
  * @param {object} session of GET /api/sessions
- * @param {{chosen: boolean, voiceName: (voice: string) => string, choose: (session: object, chosen: boolean) => void,
+ * @param {{chosen: boolean, choose: (session: object, chosen: boolean) => void,
  *   play: (session: object) => void, open: (session: object) => void, remove: (session: object) => void}} of
  */
 export function sessionRow(session, of) {
@@ -25,14 +25,14 @@ export function sessionRow(session, of) {
     { class: "session-row", "data-session": id, "data-state": state },
     h("label", { class: "session-choice" }, named(box, "sessions.chooseNamed")),
     play,
-    link(session, of.voiceName),
+    link(session),
     button("session-studio", "edit", "sessions.studioNamed", of.open),
     button("session-delete", "trash", "sessions.deleteNamed", of.remove),
     h("span", { class: "session-heard", "aria-hidden": "true" }),
   );
 }
 
-function link(session, voiceName) {
+function link(session) {
   const { id, kind, state, created_at: at, shared } = session;
   const said = (element, text) => setMessage(element, "text.plain", { text });
   return h(
@@ -40,7 +40,7 @@ function link(session, voiceName) {
     { class: "session-link", href: `/sessions/${encodeURIComponent(id)}` },
     h("span", { class: "session-kind", "data-kind": kind }, icon(kind === "live" ? "speaker" : "spark"), said(h("span"), () => kindText(kind))),
     h("span", { class: "session-name" }, said(h("span", { class: "session-title-text", dir: "auto" }), () => titleOf(session)), badge(state), shared && sharedBadge()),
-    h("span", { class: "session-facts-text" }, said(h("span"), () => sizeFacts(session, voiceName(session.voice))), said(h("span", { class: "session-seed" }), () => seedText(session))),
+    h("span", { class: "session-facts-text" }, said(h("span"), () => sizeFacts(session)), said(h("span", { class: "session-seed" }), () => seedText(session))),
     h("time", { class: "session-when", datetime: at }, said(h("span"), () => when(at))),
   );
 }

@@ -4,7 +4,11 @@
  */
 import { h } from "../../shared/page/dom.js";
 import { clock, latency } from "../../i18n/format.js";
+import { nameOfVoice } from "../../voices/voice-names.js";
 import { has, setMessage, t } from "../words.js";
+
+/** How facts are told that a page knows more of. */
+const TOLD = { index: (index) => index + 1, voice: nameOfVoice };
 
 const EXCERPT = 90;
 
@@ -13,7 +17,7 @@ export function eventFacts({ at, kind, ...facts }, rate) {
   if (kind === "cancel" && rate) return t("session.heardTo", { time: clock(facts.played_samples / rate) });
   return Object.entries(facts)
     .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
-    .map(([name, value]) => [name, name === "index" ? value + 1 : value])
+    .map(([name, value]) => [name, TOLD[name]?.(value) ?? value])
     .map(([name, value]) => (has(`session.fact.${name}`) ? t(`session.fact.${name}`, { value }) : `${name.replaceAll("_", " ")} ${value}`))
     .join(" · ");
 }

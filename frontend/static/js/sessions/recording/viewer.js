@@ -22,6 +22,7 @@ import { Reader } from "./reader.js";
 import { openAudio } from "../recording-audio.js";
 import { studioAddress } from "../to-studio.js";
 import { Transport } from "./transport.js";
+import { rememberVoices } from "../../voices/voice-names.js";
 import { setMessage, t } from "../words.js";
 
 const ACTIVE_REFRESH_MS = 3000;
@@ -33,6 +34,8 @@ class Viewer {
   #told = null;
   #transport = null;
   #refresh = null;
+  /** Names are worth a moment, and no error: who was sent a link may not be told of them. */
+  #voices = fleet.voices().then(rememberVoices, () => null);
   #turn = new SoundTurn(() => this.#transport?.pause());
 
   async open() {
@@ -45,7 +48,7 @@ class Viewer {
 
   async #load() {
     try {
-      this.#told = await fleet.session(this.#id, this.#share);
+      [this.#told] = await Promise.all([fleet.session(this.#id, this.#share), this.#voices]);
       const { session, timeline } = this.#told;
       byId("problem").hidden = true;
       this.#show(session, timeline);

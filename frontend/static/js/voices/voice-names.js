@@ -1,5 +1,5 @@
-/** What the voices of requests are called: requests name them by id. */
-import { voiceName } from "../voices/voice-name.js";
+/** What the voices of requests and recordings are called, which name them by id. */
+import { voiceName } from "./voice-name.js";
 
 const voices = new Map();
 
