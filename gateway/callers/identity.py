@@ -34,8 +34,8 @@ _ENCODED_KEY_PREFIX = "voxfleet.key64."
 _SCHEMES = ("bearer", "token")
 ANSWERED_SUBPROTOCOLS = (SUBPROTOCOL, *_SCHEMES)
 """What is accepted of those that a client offers: never its key."""
-_KEY_HEADERS = ("x-api-key", "api-key", "xi-api-key")
-"""Ours and Cartesia's, Azure's, ElevenLabs'."""
+_KEY_HEADERS = ("x-api-key", "api-key", "xi-api-key", "x-vapi-secret")
+"""Ours and Cartesia's, Azure's, ElevenLabs', Vapi's."""
 ADMINISTRATOR = "admin"
 """The tenant of who shows the admin token."""
 

@@ -1,4 +1,4 @@
-"""What clients of ElevenLabs, Cartesia and Deepgram call."""
+"""What clients of ElevenLabs, Cartesia and Deepgram call, and agents on the telephone."""
 
 from __future__ import annotations
 
@@ -196,5 +196,26 @@ DEEPGRAM = Tag(
     (
         *_speak("/v1/speak", "Speak a text", "Text in pieces over a socket"),
         *_speak("/v2/speak", "Speak a text, for clients of Flux", "Text in pieces over a socket, in turns"),
+    ),
+)
+
+TELEPHONY = Tag(
+    "Telephone agents",
+    "For agents of Vapi and jambonz, which are given one of these addresses.",
+    (
+        Operation(
+            "POST",
+            "/vapi",
+            "Speak a text, for a custom voice of Vapi",
+            parameters={"voice": "default"},
+            body={"message": {"type": "voice-request", "text": _TEXT, "sampleRate": 24000}},
+        ),
+        Operation(
+            "POST",
+            "/jambonz",
+            "Speak a text, for a custom speech vendor of jambonz",
+            parameters={"voice": "default"},
+            body={"language": "en-US", "voice": "default", "type": "text", "text": _TEXT},
+        ),
     ),
 )

@@ -64,6 +64,8 @@ PUBLIC = {
     ("POST", "/tts/sse"),
     ("WEBSOCKET", "/tts/websocket"),
     ("POST", "/v1/speak"),
+    ("POST", "/vapi"),
+    ("POST", "/jambonz"),
     ("WEBSOCKET", "/v1/speak"),
     ("POST", "/v2/speak"),
     ("WEBSOCKET", "/v2/speak"),

@@ -96,6 +96,8 @@ async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | N
         "/tts/links": {"text": "a"},
         "/tts/bytes": {"transcript": "a"},
         "/v1/speak": {"text": "a"},
+        "/vapi": {"message": {"type": "voice-request", "text": "a"}},
+        "/jambonz": {"text": "a"},
         "/v2/speak": {"text": "a"},
         "/v1/audio/speech": {"input": "a"},
         "/v1/text-to-speech/default": {"text": "a"},
