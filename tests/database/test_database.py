@@ -99,7 +99,8 @@ async def test_a_gateway_that_starts_beside_another_one_waits_for_it(tmp_path: P
         other.execute("BEGIN IMMEDIATE")
         database = Database(f"sqlite:///{tmp_path}/new.db")
         opening = asyncio.create_task(database.open())
-        await asyncio.wait({opening}, timeout=0.2)
+        done, _ = await asyncio.wait({opening}, timeout=0.2)
+        assert not done
         other.execute("ROLLBACK")
         await opening
         await database.close()

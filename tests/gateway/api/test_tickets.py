@@ -39,7 +39,7 @@ def serving_app(**options: Any) -> FastAPI:
     return app
 
 
-@pytest.mark.parametrize(
+for_who_may = pytest.mark.parametrize(
     ("tenant", "headers"),
     [
         ("10.0.0.7", {}),
@@ -47,6 +47,10 @@ def serving_app(**options: Any) -> FastAPI:
         ("10.9.9.9", {"X-Admin-Token": "the-administrators"}),
     ],
 )
+"""Whose ticket it is, and what its client, or an administrator, sends."""
+
+
+@for_who_may
 async def test_its_client_and_an_administrator_may_cancel_a_ticket(tenant: str, headers: dict) -> None:
     app = serving_app(api_keys=KEYS, admin_token="the-administrators")
     pool = app.state.gateway.pool
@@ -56,14 +60,7 @@ async def test_its_client_and_an_administrator_may_cancel_a_ticket(tenant: str, 
         assert ticket.ended_by.code == "cancelled"
 
 
-@pytest.mark.parametrize(
-    ("tenant", "headers"),
-    [
-        ("10.0.0.7", {}),
-        ("key:acme", {"X-API-Key": ACME}),
-        ("10.9.9.9", {"X-Admin-Token": "the-administrators"}),
-    ],
-)
+@for_who_may
 async def test_its_client_and_an_administrator_hear_how_a_ticket_stands(tenant: str, headers: dict) -> None:
     app = serving_app(api_keys=KEYS, admin_token="the-administrators")
     pool, standing = app.state.gateway.pool, Standing(tenant)
