@@ -8,6 +8,8 @@ import { h, setIcon } from "../page/dom.js";
 import { problemText } from "../notices/problems.js";
 import { SoundTurn } from "./tabs.js";
 
+const MARGIN = 8;
+
 export class Hearing {
   #fetch;
   #audio = new Audio();
@@ -16,8 +18,8 @@ export class Hearing {
   #id = null;
   #url = null;
   #asked = 0;
-  /** Why the last one is not heard, for who does not see its button. */
-  #why = h("span", { class: "visually-hidden", role: "alert" });
+  /** Why the last one is not heard, above all that cuts off: until the next press, then the button's title tells it. */
+  #why = h("span", { class: "why", role: "alert", popover: "manual" });
   /** What its button tells otherwise. */
   #title = "";
   #turn = new SoundTurn(() => this.stop());
@@ -88,6 +90,17 @@ export class Hearing {
     this.#title = button.title;
     button.title = this.#why.textContent = why;
     button.after(this.#why);
+    if (this.#why.showPopover) this.#showBelow(button);
+  }
+
+  #showBelow(button) {
+    const { right, bottom } = button.getBoundingClientRect();
+    const { clientWidth, clientHeight } = document.documentElement;
+    this.#why.showPopover();
+    this.#why.style.top = `${Math.min(bottom + MARGIN, clientHeight - this.#why.offsetHeight - MARGIN)}px`;
+    this.#why.style.right = `${Math.max(MARGIN, clientWidth - right)}px`;
+    const hide = () => this.#why.matches(":popover-open") && this.#why.hidePopover();
+    for (const event of ["pointerdown", "wheel"]) document.addEventListener(event, hide, { once: true, passive: true });
   }
 
   #unsay() {

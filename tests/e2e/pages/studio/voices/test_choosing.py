@@ -38,6 +38,8 @@ def test_a_voice_that_cannot_be_heard_says_why(watched: WatchedPage, fleet: Serv
     hear.click()
     told = page.locator("#voices [role=alert]")
     expect(told).to_have_text("The queue is full. Try again in a moment.")
+    expect(told).to_be_in_viewport(ratio=1)
+    assert told.evaluate("it => it.offsetHeight") > 20  # for who has no pointer, and sees no titles
     expect(hear).to_have_attribute("title", "The queue is full. Try again in a moment.")
     watched.complaints.clear()  # the browser's, of the 503
     hear.click()
