@@ -34,6 +34,8 @@ class StandardError:
     def __init__(self) -> None:
         self._patience = Patience()
         self._lost = 0
+        self._terminal: int | None = None
+        """What is written to where standard error is one."""
 
     def write(self, text: str) -> None:
         """One line, with its end."""
@@ -54,8 +56,26 @@ class StandardError:
 
     def _send(self, target: int, text: str) -> None:
         rest = memoryview(text.encode(errors="backslashreplace"))
+        way = self._way_to(target)
         while rest:
             if not self._patience.is_ready(target):
                 self._lost += 1
                 return
-            rest = rest[os.write(target, rest[: select.PIPE_BUF]) :]
+            try:
+                rest = rest[os.write(way, rest[: select.PIPE_BUF]) :]
+            except BlockingIOError:  # a terminal with room for less than a character
+                self._lost += 1
+                return
+
+    def _way_to(self, target: int) -> int:
+        """A terminal is ready while it has any room, and then waits until it has taken all; opened anew, it
+        need not wait. `target` itself stays as it is, since other processes write to it, too.
+        """
+        if not os.isatty(target):
+            return target
+        if self._terminal is None:
+            try:
+                self._terminal = os.open(os.ttyname(target), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+            except OSError:  # another account's, or one from outside of this container
+                self._terminal = target
+        return self._terminal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -66,6 +67,27 @@ def test_what_nobody_reads_is_lost_and_counted(pipe: Pipe) -> None:
     assert '"lines": 4' in told and heard == "heard"
     log.write("and on\n")
     assert pipe.read() == "and on\n"
+
+
+def test_a_terminal_that_nobody_reads_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ready with room for a part of a line, and had waited for room for the rest."""
+    monkeypatch.setattr(stderr, "_PATIENCE_SECONDS", 0.01)
+    ours, theirs = os.openpty()
+    use(monkeypatch, theirs)
+    log, done = StandardError(), threading.Event()
+
+    def write() -> None:
+        for _ in range(1000):
+            log.write("a line of a log " * 6 + "\n")
+        done.set()
+
+    threading.Thread(target=write, daemon=True).start()
+    assert done.wait(10)
+    assert os.get_blocking(theirs)
+    heard = os.read(ours, 1 << 16)
+    assert heard.startswith(b"a line of a log ")
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_a_reader_that_is_gone_and_a_full_disk_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
