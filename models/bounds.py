@@ -1,4 +1,4 @@
-"""Which numbers a field of a request or of a file may hold, and which options there are.
+"""Which values a field of a request or of a file may hold, and which options there are.
 
 bounds = Bounds(0, 1)
 if not bounds.hold(value):
@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
+from typing import get_args, get_type_hints
 
-from engine.errors import OptionsError
+from engine.errors import OptionsError, RequestError
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,37 @@ class Bounds:
 
 
 def check_numbers(options: object, bounds: Mapping[str, Bounds]) -> None:
-    """Raises OptionsError naming an attribute that is out of its bounds; None is in all."""
+    """Raises OptionsError naming a field of this dataclass that is out of its bounds.
+
+    None is in those of a field that may be None.
+    """
+    optional = _optional(options)
     for name, allowed in bounds.items():
         value = getattr(options, name)
-        if value is not None and not allowed.hold(value):
+        if not allowed.hold(value) and not (value is None and name in optional):
             raise OptionsError(f"{name} must be {allowed}, got {value!r}")
 
 
+def check_switches(options: object) -> None:
+    """Raises OptionsError naming a field of this dataclass that is on or off by default and is neither."""
+    for field in fields(options):
+        if isinstance(field.default, bool):
+            check_switch(field.name, getattr(options, field.name))
+
+
+def check_switch(name: str, value: object, of_request: bool = False) -> None:
+    """Raises OptionsError, or RequestError, for what is neither True nor False: "no" would count as true."""
+    if not isinstance(value, bool):
+        problem = f"{name} must be True or False, got {value!r}"
+        raise RequestError(problem, name) if of_request else OptionsError(problem)
+
+
 def check_choices(options: object, choices: Mapping[str, Sequence[str]]) -> None:
-    """Raises OptionsError naming an attribute that is none of those that there are, nor None."""
+    """Raises OptionsError naming a field of this dataclass that is none of its choices; None see above."""
+    optional = _optional(options)
     for name, known in choices.items():
         value = getattr(options, name)
-        if value is not None and value not in known:
+        if value not in known and not (value is None and name in optional):
             raise OptionsError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
@@ -62,3 +82,9 @@ def check_known(given: Iterable[str], options: type) -> None:
     known = [field.name for field in fields(options)]
     if unknown := sorted(set(given) - set(known)):
         raise OptionsError(f"there is no option {', '.join(unknown)}, only {', '.join(known)}")
+
+
+def _optional(options: object) -> set[str]:
+    """The fields of a dataclass that may be None."""
+    hints = get_type_hints(type(options))
+    return {name for name, hint in hints.items() if type(None) in get_args(hint)}

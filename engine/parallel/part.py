@@ -62,7 +62,8 @@ class Part:
     group: Group | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, int) or not 1 <= self.size <= MOST_RANKS:
+        whole = isinstance(self.size, int) and not isinstance(self.size, bool)
+        if not whole or not 1 <= self.size <= MOST_RANKS:
             problem = f"{PARAM} must be between 1 and {MOST_RANKS}, got {self.size!r}"
             raise RequestError(problem, PARAM, "out_of_range")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from engine.attention.selection import BACKENDS
 from engine.config import BringBack, Graphs
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
-from models.bounds import Bounds, check_choices, check_known, check_numbers
+from models.bounds import Bounds, check_choices, check_known, check_numbers, check_switches
 
 _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
@@ -20,7 +21,11 @@ _BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
     "gpu_memory_utilization": Bounds(0, 1, above=True),
     "gpu_kv_blocks": Bounds(0, whole=True),
 }
-_CHOICES = {"graphs": get_args(Graphs), "kv_bring_back": get_args(BringBack)}
+_CHOICES = {
+    "graphs": get_args(Graphs),
+    "kv_bring_back": get_args(BringBack),
+    "attention_backend": ("auto", *BACKENDS),
+}
 NANO_VLLM_NAMES = {
     "kvcache_block_size": "block_size",
     "num_kvcache_blocks": "kv_blocks",
@@ -80,6 +85,7 @@ class TextOptions:
     def __post_init__(self) -> None:
         check_numbers(self, _BOUNDS)
         check_choices(self, _CHOICES)
+        check_switches(self)
 
 
 def text_options(**given: Any) -> TextOptions:

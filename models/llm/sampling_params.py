@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from engine.errors import RequestError
-from models.bounds import Bounds
+from models.bounds import Bounds, check_switch
 
 MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
@@ -93,6 +93,7 @@ class SamplingParams:
             value = getattr(self, name)
             if not bounds.hold(value) and not (value is None and name in _MAY_BE_NONE):
                 raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
+        check_switch("ignore_eos", self.ignore_eos, of_request=True)
         if self.temperature < LEAST_TEMPERATURE:
             object.__setattr__(self, "temperature", 0.0)
         object.__setattr__(self, "temperature", min(self.temperature, MOST_TEMPERATURE))

@@ -25,6 +25,7 @@ import numpy as np
 from engine.errors import OptionsError, RequestError
 from engine.loop import EngineLoop
 from models import denoising
+from models.bounds import check_switch
 from models.encodable import check_encodable
 from models.lora.pool import AdapterInfo
 from models.lora.rows import LoadedAdapter
@@ -152,6 +153,7 @@ class VoxCPM:
         check_encodable(text, "text")
         if not has_words(text):
             raise RequestError("text has no words", param="text")
+        check_switch("denoise", denoise, of_request=True)
         seed = secrets.randbits(32) if seed is None else seed
         request = SpeechRequest(
             request_id="",
@@ -196,6 +198,7 @@ class VoxCPM:
 
     def set_lora_enabled(self, enabled: bool, name: str | None = None) -> None:
         """Switch one adapter on or off, or all. Raises RequestError for an unknown name."""
+        check_switch("enabled", enabled, of_request=True)
         self._engine.adapters.enable(enabled, name)
 
     def reset_lora(self) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 from engine.attention.selection import check_backend
 from engine.device.devices import default_dtype, select_device
-from models.bounds import check_known
+from engine.errors import OptionsError
+from models.bounds import Bounds, check_known
 from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
 from models.voxcpm.parallel.launch import load_over_ranks
+
+_SLOTS = Bounds(0, whole=True)
 
 
 def load_engine(
@@ -61,6 +64,8 @@ def choose_options(
     """The options that `load_engine` takes for a device of this type. Raises OptionsError."""
     if adapter_slots is None and tensor_parallel_size == 1:
         adapter_slots = ADAPTER_SLOTS
+    if adapter_slots is not None and not _SLOTS.hold(adapter_slots):
+        raise OptionsError(f"adapter_slots must be {_SLOTS}, got {adapter_slots!r}")
     options["adapter_slots"] = adapter_slots or None
     check_known(options, EngineOptions)
     chosen = EngineOptions(max_num_seqs=max_num_seqs, **options)

@@ -9,7 +9,7 @@ from engine.attention.selection import BACKENDS
 from engine.config import BringBack, Graphs
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
-from models.bounds import Bounds, check_choices, check_numbers
+from models.bounds import Bounds, check_choices, check_numbers, check_switches
 from models.lora.adapter import MAX_RANK
 from models.speech import MOST_CHARACTERS
 from models.voxcpm.requests.generation import MIN_STOP_INDEX
@@ -115,6 +115,7 @@ class EngineOptions:
     def __post_init__(self) -> None:
         check_numbers(self, _BOUNDS)
         check_choices(self, _CHOICES)
+        check_switches(self)
         for name in ("adapter_rank", "adapter_layers"):
             if getattr(self, name) is not None and self.adapter_slots is None:
                 raise OptionsError(f"{name} needs adapter_slots, without which a GPU takes no adapters")

@@ -27,8 +27,10 @@ WRONG: list[tuple[str, Any]] = [
     *[("text", value) for value in (None, 5, b"hello", ["hello"])],
     *[("instructions", value) for value in (5, b"calm")],
     *[("prompt_text", value) for value in (5, b"hum")],
-    *[("min_seconds", value) for value in ("2", float("nan"), -1, [], 10**400)],
-    *[("max_seconds", value) for value in ("2", float("nan"), -1, [], 10**400)],
+    *[("min_seconds", value) for value in ("2", float("nan"), -1, [], 10**400, True)],
+    *[("max_seconds", value) for value in ("2", float("nan"), -1, [], 10**400, True)],
+    *[(name, True) for name in ("seed", "cfg_value", "inference_timesteps", "temperature")],
+    *[("denoise", value) for value in ("no", 0, 1, None)],
 ]
 NO_AUDIO: list[Any] = [
     *("", "nowhere.wav", "nowhere.m4a", "a\0b.wav"),
@@ -59,6 +61,11 @@ def test_the_name_of_an_adapter_is_a_text(voice: VoxCPM) -> None:
     with pytest.raises(RequestError, match="name of an adapter") as refused:
         voice.generate("hello", lora=["anna"])
     assert refused.value.param == "adapter"
+
+
+def test_an_adapter_is_switched_by_a_truth_value(voice: VoxCPM) -> None:
+    with pytest.raises(RequestError, match="enabled must be True or False, got 'no'"):
+        voice.set_lora_enabled("no")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "longdouble", ">f4"])

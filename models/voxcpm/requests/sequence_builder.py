@@ -224,7 +224,8 @@ def check_numbers(request: SpeechRequest, patch_seconds: float) -> None:
         if value is None:
             continue
         kind, wanted = (Integral, "an integer") if isinstance(low, int) else (Real, "a number")
-        if not isinstance(value, kind) or (isinstance(value, int) and value > sys.float_info.max):
+        strange = isinstance(value, bool) or not isinstance(value, kind)
+        if strange or (isinstance(value, int) and value > sys.float_info.max):
             raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
         if not low <= value <= high:
             allowed = f"at least {low:g}" if high == math.inf else f"between {low} and {high}"

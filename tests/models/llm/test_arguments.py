@@ -18,6 +18,7 @@ WRONG: list[tuple[str, Any]] = [
     *[("logit_bias", value) for value in (None, [5], {1.5: 1.0}, {"5": 1.0}, {True: 1.0})],
     *[("logit_bias", {5: value}) for value in (None, "1", True, float("nan"))],
     *[(name, None) for name in ("temperature", "max_tokens", "min_tokens", "top_k", "top_p", "min_p")],
+    *[("ignore_eos", value) for value in ("no", 0, 1, None)],
     *[(name, None) for name in ("repetition_penalty", "presence_penalty", "frequency_penalty")],
 ]
 
@@ -55,7 +56,14 @@ def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("cpu_weights", "int8"), ("gpu_kv_blocks", "2"), ("gpu_kv_blocks", 2.5), ("device", "gpu")],
+    [
+        ("cpu_weights", "int8"),
+        ("gpu_kv_blocks", "2"),
+        ("gpu_kv_blocks", 2.5),
+        ("device", "gpu"),
+        ("enforce_eager", "no"),
+        ("kv_offload", 1),
+    ],
 )
 def test_an_option_of_the_wrong_kind_is_named(checkpoint_directory: Path, option: str, value: object) -> None:
     with pytest.raises(OptionsError, match=option):
