@@ -12,10 +12,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from xml.sax.saxutils import escape
 
+from gateway.text.ssml import MOST_PAUSE_SECONDS
 from gateway.text.ssml.values import LONGEST_PAUSE_SECONDS
 from models.sentences import has_words
 
@@ -42,6 +43,8 @@ _LETTERS = str.maketrans(
 _TIME = re.compile(r"\stime=[\"'](\d{1,5}(?:\.\d{1,3})?)(m?s)[\"']")
 _LONGEST_BEGUN = 1100
 """No beginning of a tag, or of a mark of Deepgram's, has more characters."""
+_UNWRITABLE = str.maketrans({code: " " for code in (*range(32), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"})
+"""Characters that no XML has, of which nothing is said."""
 _NOTHING = "…"
 """What is said where there are but tags: text without words is a moment of silence."""
 
@@ -124,8 +127,27 @@ def clip_fields(text: str, tags: Tags) -> dict[str, str]:
         return {"text": words}
     if not has_words(words):
         return {"text": _NOTHING if text.strip() else words}
-    marked = (escape(each) if isinstance(each, str) else f'<break time="{each:g}s"/>' for each in said)
+    marked = (
+        _escaped(each) if isinstance(each, str) else f'<break time="{each:g}s"/>' for each in _bounded(said)
+    )
     return {"text": f"<speak>{''.join(marked)}</speak>", "input_type": "ssml"}
+
+
+def _escaped(piece: str) -> str:
+    return escape(piece.translate(_UNWRITABLE))
+
+
+def _bounded(said: Iterable[Piece]) -> Iterator[Piece]:
+    """Without the silences beyond those that SSML may have: over a socket, too, they are left out."""
+    between = total = 0.0
+    for piece in said:
+        if isinstance(piece, str):
+            between = 0.0 if has_words(piece) else between
+        elif between + piece > LONGEST_PAUSE_SECONDS or total + piece > MOST_PAUSE_SECONDS:
+            continue
+        else:
+            between, total = between + piece, total + piece
+        yield piece
 
 
 def _joined(said: Iterable[Piece]) -> list[Piece]:

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.tags import ANY_CUE, Piece, Tags, _joined, clip_fields
+from gateway.requests import TtsRequest
 
 TEXTS = [
     ("I am <emotion value='happy' /> glad.", "I am glad."),
@@ -80,6 +81,21 @@ def test_a_break_in_a_clip_is_a_pause(tag: str, seconds: str) -> None:
     fields = clip_fields(f"R & D<break {tag}> <spell>ab</spell>.", Tags())
     assert fields["input_type"] == "ssml"
     assert fields["text"] == f'<speak>R &amp; D <break time="{seconds}s"/>a b.</speak>'
+
+
+@pytest.mark.parametrize(
+    ("text", "pauses"),
+    [
+        ("One. [long pause] " * 100, 60),
+        ('One <break time="15s"/> - <break time="15s"/><break time="5s"/> two.', 2),
+        ('One <break time="20s"/> two <break time="20s"/> three.', 2),
+        ("\x01One\x0b <break/> t\ufffewo.", 1),
+    ],
+)
+def test_whatever_has_pauses_can_be_said(text: str, pauses: int) -> None:
+    """Nobody is told of SSML who sent none: it has so many pauses, and not all characters."""
+    request = TtsRequest(**clip_fields(text, Tags(ANY_CUE)))
+    assert request.input_type == "ssml" and request.text.count("<break") == pauses
 
 
 class Whole(str):
