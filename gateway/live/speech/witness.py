@@ -7,6 +7,7 @@ from typing import Any
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
 from gateway.streams.clip.clip import Clip
+from gateway.text.ssml import MOST_PAUSE_SECONDS
 from gateway.timing.part import PartTimes
 
 CUT_OFF = "cancelled"
@@ -52,8 +53,11 @@ class LiveWitness:
                 self._silences[self._index], self._silence = self._silence, 0
 
     def silent(self, samples: int, sample_rate: int) -> None:
-        """So many samples of silence before the next utterance."""
-        self._silence, self._rate = self._silence + samples, sample_rate
+        """So many samples of silence before the next utterance. As much of it is recorded as a clip may have:
+        whoever sends pauses and no word hears hours of them.
+        """
+        most = round(MOST_PAUSE_SECONDS * sample_rate)
+        self._silence, self._rate = min(self._silence + samples, most), sample_rate
 
     def speaking(self, worker_id: str, clip: Clip) -> None:
         """A worker speaks it, or goes on with it."""

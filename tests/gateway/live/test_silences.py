@@ -122,3 +122,13 @@ def test_an_utterance_is_recorded_with_the_silence_before_it() -> None:
         ("utterance", "Hi."), ("audio", 1, 25, RATE), ("cut", 25), ("spoken", 1, 25), ("done", 1),
         ("words", 0, -100),
     ]  # fmt: skip
+
+
+def test_of_hours_of_silence_two_minutes_are_recorded() -> None:
+    """An hour of pauses, sent twenty times as fast, had been put together as 3.4 GB at the next word."""
+    recording = Recording()
+    witness = LiveWitness(recording)
+    for _ in range(20):
+        witness.silent(20 * RATE, RATE)
+    witness.began(TtsRequest(text="Hi."), 7)
+    assert recording.told[1:] == [("audio", 0, 120 * RATE, RATE)]
