@@ -23,6 +23,8 @@ _LENGTHS = {
     "ml": "毫升",
     "L": "升",
 }
+_MANY = "star|粉|人|元|块|次|条|用户|下载|阅读|播放|赞"
+"""Of which there are thousands, while carats and bits of sound are so many k."""
 _COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
 """Behind a number of eight figures that is no day."""
 
@@ -51,6 +53,17 @@ def _shares(match: re.Match[str]) -> str:
 def _thousands(match: re.Match[str]) -> str:
     """ "12.3k"."""
     return large(1000 * Decimal(match[1]))
+
+
+def _pay(match: re.Match[str]) -> str:
+    """ "15k", "10-15k"."""
+    return "到".join(large(1000 * Decimal(part)) for part in re.split("[-~～]", match["say"][:-1]))
+
+
+def _inches(match: re.Match[str]) -> str | None:
+    """Not the end of a quotation."""
+    before = match.string[: match.start()]
+    return None if before.rfind("“") > before.rfind("”") or before.count('"') % 2 else "英寸"
 
 
 def _long(match: re.Match[str]) -> str:
@@ -141,8 +154,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日(?=[讯电晚起前后当]|$)", _named_day),
     rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", _digits),
     rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
-    rule(r"(?<![A-Za-z\d.,])(\d{1,4}\.\d{1,2}|\d{2,4})k(?![A-Za-z0-9/跑马赛路])", _thousands),
-    rule(r"(?<=[TQ]PS)\s?(\d)k(?![A-Za-z0-9/])", _thousands),
+    rule(
+        rf"(?<![A-Za-z\d.,~～-])(\d{{1,4}}\.\d{{1,2}}|\d{{2,4}}(?=k\s?(?:{_MANY})))k(?![A-Za-z0-9/跑马赛路])",
+        _thousands,
+    ),
+    rule(r"(?:薪|工资|[TQ]PS)\D{0,4}(?P<say>(?:\d{1,4}[-~～])?\d{1,4}k)(?![A-Za-z0-9/])", _pay),
     rule(
         rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
         _long,
@@ -196,7 +212,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?!{_COUNTED}|-\d)",
         _day,
     ),
-    rule(r"(?<!\d)(?P<say>\d{2})(?=Q[1-4](?!\d)|H[12](?!\d))", _digits),
+    rule(r"(?<!\d)(?P<say>\d{2})(?=Q[1-4](?!\d)|H[12](?![\dA-Za-z]))", _digits),
     rule(r"(?<=M)2(?=余额|增速|同比|供应|规模|货币)", "二"),
     rule(r"(?<![A-Za-z0-9])([CTLS])(\d{1,2})/([CTLS]?)(\d{1,2})(?=[、，。椎间节段水平])", _vertebrae),
     rule(
@@ -213,13 +229,13 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z0-9])A(?P<say>3[1-58]\d)(?=[客飞机，。、）\s-]|neo|$)", _digits),
     rule(r"(?<![A-Za-z0-9])B(?P<say>7[0-8]7(?:-\d{1,3})?)(?![\dA-Za-z-])", _aircraft),
     rule(r"(?<![\d.])(?P<say>\d{5})(?=\.HK(?![A-Za-z]))", _digits),
-    rule(r"(?<![A-Za-z])GB(?:/T)?\s?(?P<say>\d{4,6})(?![\d.-])", _digits),
+    rule(r"(?<![A-Za-z\d])(?<!\d\s)GB(?:/T)?\s?(?P<say>\d{4,6})(?![\d.-])", _digits),
     rule(rf"(?<![\d.,])(\d{{1,6}})\+\s?(?P<unit>km|{UNIT})(?![A-Za-z0-9²³])", _over),
     rule(
         r"(?:(?<=V/)|(?<=电流)|(?<=电流[为是约：:]))(\d{1,3}(?:\.\d{1,2})?)\s?A(?![A-Za-z])",
         lambda match: f"{number(match[1])}安",
     ),
-    rule(r"(?<=\d)[\"”″](?=\s?(?:电视|显示器|屏|平板|轮|蛋糕|披萨|的))", "英寸"),
+    rule(r"(?<=\d)[\"”″](?=\s?的?(?:大|曲面|智能|液晶)?(?:电视|显示器|屏|平板|轮|蛋糕|披萨))", _inches),
     rule(r"[φΦ⌀∅]\s?(?=\d)", "直径"),
     rule(r"(?<=\dV)/(?=\d{1,3}(?:\.\d{1,2})?(?:A|mA|Hz|W)(?![A-Za-z]))", "，"),
 )

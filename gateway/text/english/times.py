@@ -119,7 +119,10 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.:/-])(?P<first>1[0-2]|[1-9])a\s?[-–]\s?(?P<last>1[0-2]|[1-9])p\b",
         lambda match: f"{cardinal(int(match['first']))} a m to {cardinal(int(match['last']))} p m",
     ),
-    rule(r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|$)(?!\sm\b)", lambda match: f" {match['half']} m"),
+    rule(
+        r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|$)(?!\sm\b)(?!(?<=\sa)\s[^-–])",
+        lambda match: f" {match['half']} m",
+    ),
     rule(
         r"(?<![\w.,:/-])(?P<clock>(?:[01]\d|2[0-3])[0-5]\d)Z\b",
         lambda match: f"{_clock_of(match['clock'])} Zulu",

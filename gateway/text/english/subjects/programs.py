@@ -34,7 +34,7 @@ def _doi(match: re.Match[str]) -> str:
     return " ".join(digits(piece) if piece.isdecimal() else _DOI_SIGNS.get(piece, piece) for piece in pieces)
 
 
-_VERSIONED = "Node(?:\\.js)?|Java|Python|PHP|Ubuntu|Debian|Postgres(?:QL)?|Go|Rails|Angular|React|CUDA"
+_VERSIONED = "Node(?:\\.js)?|Java|Python|PHP|Ubuntu|Debian|Postgres(?:QL)?|Rails|Angular|React|CUDA"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d:\d\d:\d\d)(?P<say>\s(?:19|20)\d\d)(?=\s[+−-]\d{4}\b|\s?$|[.,;)\]\n])", _year),
     rule(

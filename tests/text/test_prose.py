@@ -1,0 +1,36 @@
+"""Ordinary prose, in which what readers of one subject say is not found."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.text import bare
+from gateway.text import normalise
+
+ENGLISH = {
+    "At 10:30 a man came; 9:00 a - 5:00 p; 8:15a today": "At ten thirty a man came; nine o'clock a m - five"
+    " o'clock p m; eight fifteen a m today",
+    "Program Files (x86), for Linux (x64), buttons (x6)": "Program Files (x eighty-six), for Linux (x"
+    " sixty-four), buttons (times six)",
+    "Go 3/4 of the way, Java 8/11": "Go three quarters of the way, Java eight, eleven",
+}
+CHINESE = {
+    "代号“47”的特工和“双11”的销量，55”的电视。": "代号“四十七”的特工和“双十一”的销量，五十五英寸的电视。",
+    '“二战1945”电视剧，"1984"电视剧，65"曲面屏。': "“二战一千九百四十五”电视剧，"
+    '"一千九百八十四"电视剧，六十五英寸曲面屏。',
+    "18k金戒指，320k码率，跑了10k，月薪10-15k，15k star，QPS 5k。": "十八k金戒指，三百二十k码率，跑了十k，"
+    "月薪一万到一点五万，一点五万 star，QPS 五千。",
+    "手机512GB 5999元，16 GB 2400元，按GB 2760。": "手机五百一十二GB 五千九百九十九元，十六 GB 两千四百元，"
+    "按GB 二七六零。",
+    "Na2CO3·10H2O是晶体，24H1营收。": "Na二CO三·十H二O是晶体，二四H一营收。",
+}
+
+
+@pytest.mark.parametrize("written", ENGLISH)
+def test_english_prose(written: str) -> None:
+    assert bare(normalise(written, "en").text) == bare(ENGLISH[written])
+
+
+@pytest.mark.parametrize("written", CHINESE)
+def test_chinese_prose(written: str) -> None:
+    assert bare(normalise(written, "zh").text) == bare(CHINESE[written])
