@@ -71,6 +71,7 @@ class Dialogue:
         self._listener = listener
         self._hosted = HostedSession(gateway, self, request_id, protocol, accompanies=accompanies)
         self._session = self._hosted.session
+        self._session.passed_over = self._feed
         self._interruption = Interruption()
         self._request_id = request_id
         self._appended = ""

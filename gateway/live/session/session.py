@@ -48,6 +48,8 @@ class LiveSession:
         self.stopping = False
         self.farewell: ApiError | None = None
         """Why the session ends although its client did not ask for it: what is appended is still said."""
+        self.passed_over: Callable[[], None] = lambda: None
+        """Called when text that waited has no words, and so is not spoken: there is room for more."""
         self._settings = settings
         self._outlet = outlet
         self._told = Announcements(outlet, self.timeline)

@@ -191,6 +191,7 @@ class Speaking:
     def _begin(self, ticket: Ticket) -> Clip | None:
         utterance = self._session.timeline.begin()
         if utterance is None:
+            self._session.passed_over()
             return None
         clip = self._speaker.clip(utterance.text, utterance.index)
         self.saying.begin(utterance, clip)

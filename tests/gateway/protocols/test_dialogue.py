@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,18 @@ from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.line.standing import Priority
 from models.sentences import first_word
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import gateway_of
 
 
 class Listener(DialogueListener):
     """Counts what it is told."""
 
     def __init__(self) -> None:
-        self.flushes = 0
+        self.flushes = self.sentences = 0
+
+    def spoke(self) -> None:
+        self.sentences += 1
 
     def flushed(self) -> None:
         self.flushes += 1
@@ -112,3 +118,17 @@ async def test_so_many_flushes_wait(dialogue: Dialogue, listener: Listener) -> N
     dialogue.tell({"type": "utterance", "index": 0, "end": 100})
     dialogue.tell({"type": "utterance_done", "index": 0})
     assert (len(dialogue._flushes), listener.flushes) == (0, 10_000)
+
+
+async def test_signs_that_take_all_the_room_hold_up_nothing_behind_them(listener: Listener) -> None:
+    """Nobody had said that there was room again, since none of them is spoken: the rest never came."""
+    async with gateway_of(ScriptedWorker([Act()]), aligner="off", live_text_characters=1000) as gateway:
+        dialogue = Dialogue(gateway, "r1", Start(type="start"), "test", listener)
+        dialogue.open(Caller("ann", Priority.DEFAULT))
+        dialogue.append("Hello there. ")
+        dialogue.flush()
+        dialogue.append("- " * 2000 + "Good bye.")
+        dialogue.finish()
+        async with asyncio.timeout(10):
+            await dialogue.run()
+    assert (listener.sentences, dialogue.waiting_characters) == (2, 0)
