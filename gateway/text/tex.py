@@ -52,6 +52,8 @@ _RELATION = re.compile(r"(?<![A-Za-z$])[A-Za-z]\s?[<>=]|[<>=]\s?[A-Za-z](?![A-Za
 _PROGRAM = re.compile(r"[\"';]|\\\||\s-[A-Za-z]{2}")
 _SUM = re.compile(r"\s?[\w)]\s?[-+=<>]\s?[\w(]|\s?[A-Za-z]\s?\Z")
 """What tells formulas from prices, regular expressions and lines of a shell."""
+_PROSE = re.compile(r"[A-Za-z]{3}|[^\x00-\x7f]|\A\s?[),.;]")
+"""Words, and how they go on behind "($$": no formula, unless something else tells of one."""
 
 
 def printed(tex: str) -> str:
@@ -124,15 +126,19 @@ def _bracketed(match: re.Match[str]) -> str | None:
     return printed(tex) if (_FORMULA.search(tex) or _SUM.match(tex)) and not _PROGRAM.search(tex) else None
 
 
+def _displayed(match: re.Match[str]) -> str | None:
+    """Of two pairs of dollar signs, which may tell how dear two places are."""
+    tex = match["tex"]
+    is_formula = _FORMULA.search(tex) or _RELATION.search(tex) or not _PROSE.search(tex)
+    return printed(tex) if is_formula else None
+
+
 def _all(match: re.Match[str]) -> str:
     return printed(match[0])
 
 
 TEX = (
-    rule(
-        r"(?<![A-Za-z0-9$\\])\$\$(?P<tex>[^$]{1,600})\$\$(?![A-Za-z0-9$])",
-        lambda match: printed(match["tex"]),
-    ),
+    rule(r"(?<![A-Za-z0-9$\\])\$\$(?P<tex>[^$]{1,600})\$\$(?![A-Za-z0-9$])", _displayed),
     rule(r"(?<![A-Za-z0-9$\\])\$(?=\S)(?P<tex>[^$\n]{1,300})(?<=\S)\$(?![A-Za-z0-9$({])", _between),
     rule(r"(?<=[A-Za-z0-9)])\$(?P<tex>[_^](?:\{[^{}$\n]{1,20}\}|\w))\$", lambda match: printed(match["tex"])),
     rule(r"\\\((?P<tex>[^\n]{1,300}?)\\\)", _bracketed),

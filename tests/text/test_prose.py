@@ -12,6 +12,15 @@ ENGLISH = {
     " o'clock p m; eight fifteen a m today",
     "Program Files (x86), for Linux (x64), buttons (x6)": "Program Files (x eighty-six), for Linux (x"
     " sixty-four), buttons (times six)",
+    "It leaves 3.50 euros, leaving 10.25 million; we arrive at 2.35 as the mean; the 4.05 train departs"
+    " 17.32 from Rome, leaves at 18.05.": "It leaves three point five zero euros, leaving ten point two five"
+    " million; we arrive at two point three five as the mean; the four point zero five train departs"
+    " seventeen thirty-two from Rome, leaves at eighteen oh five.",
+    "The numbers 10:1, rev 2:10, the judges 3:2; tell Mark 5:30-6; 1 kings 3:9": "The numbers ten to one, rev"
+    " two ten, the judges three to two; tell Mark five thirty to six; First Kings three nine",
+    "A 5/16-18 bolt, polled 10/16-18": "A five sixteenth to eighteen bolt, polled October sixteenth to"
+    " eighteenth",
+    "Joe's ($$) & Kim's ($$), $$2x + 3y$$": "Joe's ($$) and Kim's ($$), two x plus three y",
     "Go 3/4 of the way, Java 8/11": "Go three quarters of the way, Java eight, eleven",
 }
 CHINESE = {

@@ -79,9 +79,11 @@ _PERIODS = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", 
 _DOTTED = r"(?P<say>(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d)(?P<second>)(?P<half>))"
 """ "17.32", where something tells that it is no decimal."""
 _GOES = (
-    r"\b(?:dep\.|arr\.|(?:[Dd]epart|[Aa]rriv|[Ll]eav)(?:e|es|ed|s|ing)?|[Kk]ick-?off|[Dd]oors(?: open)?"
-    r"|[Oo]pen)(?::| daily)?(?: at| from)?\s"
+    r"\b(?:dep\.|arr\.|[Dd]epart(?:s|ed|ing)?|(?:[Aa]rriv|[Ll]eav)(?:es?|ed|ing)(?=:| at)|[Kk]ick-?off"
+    r"|[Dd]oors(?: open)?|[Oo]pen)(?::| daily)?(?: at| from)?\s"
 )
+_GOES_ON = r"(?=\s?(?:[,.;:)!?–-]|$)|\s(?:and|from|to|in|on|until|till|via|daily|sharp|every)\b)(?![.,]\d)"
+"""Behind a time, and not behind an amount."""
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
     rule(
@@ -127,8 +129,8 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.,:/-])(?P<clock>(?:[01]\d|2[0-3])[0-5]\d)Z\b",
         lambda match: f"{_clock_of(match['clock'])} Zulu",
     ),
-    rule(rf"{_GOES}{_DOTTED}(?![\w%]|[.,]\d)", _time),
-    rule(rf"{_GOES}\d{{1,2}}\.\d\d\s?(?:to\s|until\s|till\s|[-–])\s?{_DOTTED}(?![\w%]|[.,]\d)", _time),
+    rule(rf"{_GOES}{_DOTTED}{_GOES_ON}", _time),
+    rule(rf"{_GOES}\d{{1,2}}\.\d\d\s?(?:to\s|until\s|till\s|[-–])\s?{_DOTTED}{_GOES_ON}", _time),
     rule(rf"(?<![\w:.$€£])(?P<hour>0?[1-9]|1[0-2]){_HALF}", _hour),
     rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),

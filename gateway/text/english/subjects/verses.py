@@ -30,6 +30,8 @@ _NAMES = {"Dan": "Daniel", "Tim": "Timothy", "Sam": "Samuel", "Phil": "Philippia
 """Which are books with a full stop or a number alone."""
 _SHORTEST = 2
 """Letters of a name that is no book in small letters."""
+_WORDS = frozenset({"numbers", "judges", "kings", "job", "mark", "acts", "gen", "mic", "gal", "pet", "rev"})
+"""Nor are these, but for one with a number: "the numbers 2:1", "1 kings 3:9"."""
 _NUMBERED = {"1": "First", "2": "Second", "3": "Third"}
 
 
@@ -37,6 +39,8 @@ def _full(book: str, numbered: bool) -> str | None:
     """The name of a book, which may be written short; None for what is none."""
     name = book.rstrip(".")
     if name.islower():
+        if name in _WORDS and not numbered:
+            return None
         name = name.capitalize() if len(name) > _SHORTEST else ""
     if name in _NAMES and (numbered or book.endswith(".")):
         return _NAMES[name]
@@ -52,6 +56,8 @@ def _book(match: re.Match[str]) -> str | None:
 
 def _verse(match: re.Match[str]) -> str | None:
     if _full(match["book"], match["number"] is not None) is None:
+        return None
+    if match["last"] and int(match["last"]) <= int(match["verse"]):
         return None
     chapter, verse = (cardinal(int(match[part])) for part in ("chapter", "verse"))
     return f"{chapter}, {verse} to {cardinal(int(match['last']))}" if match["last"] else f"{chapter} {verse}"
