@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +17,17 @@ from engine.output_stream import OutputStream
 from models.speech import ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.pool.pool import DevicePool
 
+_READ = "another thread or task is reading this stream; a stream has one reader at a time"
+
 
 class SpeechStream:
-    """The audio of one text while it is generated: iterate it, or iterate it asynchronously.
+    """The audio of one text while it is generated: iterate it, or call `next`; or both asynchronously.
 
     Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
-    `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, and
-    when nobody holds the stream any more, iterated or not. Raises engine.errors.EngineError when generation
-    fails; `finish_reason` is "error" then.
+    `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, when
+    a reader is interrupted, and when nobody holds the stream any more, iterated or not. Raises
+    engine.errors.EngineError when generation fails; `finish_reason` is "error" then. To read while another
+    thread or task waits for a patch is an EngineError, too, of which that one notices nothing.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class SpeechStream:
         self._texts = deque(texts or [request.text])
         self._patches = 0
         self._cancelled = False
+        self._reading = threading.Lock()
         self.seed = request.seed
         self.finish_reason: str | None = None
         self._stream: OutputStream | None = None
@@ -54,32 +60,73 @@ class SpeechStream:
 
     def outputs(self) -> Iterator[SpeechOutput]:
         """Patches with their latents, for callers that keep them."""
-        try:
-            while (stream := self._stream) is not None:
-                for output in stream:
-                    yield self._note(output)
-                self._end(stream)
-        except Exception:
-            self._leave("error")
-            raise
-        finally:
-            self._leave()
+        while (output := self._next()) is not None:
+            with self._left_with_iteration():
+                yield output
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (output.audio for output in self.outputs() if len(output.audio))
 
+    def __next__(self) -> np.ndarray:
+        while (output := self._next()) is not None:
+            if len(output.audio):
+                return output.audio
+        raise StopIteration
+
     async def __aiter__(self) -> AsyncIterator[np.ndarray]:
-        try:
+        while (output := await self._anext()) is not None:
+            if len(output.audio):
+                with self._left_with_iteration():
+                    yield output.audio
+
+    async def __anext__(self) -> np.ndarray:
+        while (output := await self._anext()) is not None:
+            if len(output.audio):
+                return output.audio
+        raise StopAsyncIteration
+
+    def _next(self) -> SpeechOutput | None:
+        """The next patch of whichever part; None after the last."""
+        with self._read():
             while (stream := self._stream) is not None:
-                async for output in stream:
-                    if len(self._note(output).audio):
-                        yield output.audio
+                if (output := next(stream, None)) is not None:
+                    return self._note(output)
                 self._end(stream)
+        return None
+
+    async def _anext(self) -> SpeechOutput | None:
+        """See `_next`."""
+        with self._read():
+            while (stream := self._stream) is not None:
+                if (output := await anext(stream, None)) is not None:
+                    return self._note(output)
+                self._end(stream)
+        return None
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        """For one reader at a time. One that fails or is interrupted is the last that hears anything new."""
+        if not self._reading.acquire(blocking=False):
+            raise EngineError(_READ)
+        try:
+            yield
         except Exception:
             self._leave("error")
             raise
-        finally:
+        except BaseException:
             self._leave()
+            raise
+        finally:
+            self._reading.release()
+
+    @contextmanager
+    def _left_with_iteration(self) -> Iterator[None]:
+        """Around what an iteration yields: one that does not come back for more is abandoned."""
+        try:
+            yield
+        except BaseException:
+            self._leave()
+            raise
 
     def _submit_next(self) -> OutputStream:
         """Start the next part, within what is left of the bounds of the clip's length."""
@@ -123,6 +170,7 @@ class SpeechStream:
         """After the last output of `stream`: unless the next part has begun, that was all."""
         if self._stream is stream:
             self._stream = None
+            self._leave()
 
     def _leave(self, reason: str = "cancelled") -> None:
         if self.finish_reason is None:
