@@ -21,6 +21,9 @@ ENGLISH = {
     "A 5/16-18 bolt, polled 10/16-18": "A five sixteenth to eighteen bolt, polled October sixteenth to"
     " eighteenth",
     "Joe's ($$) & Kim's ($$), $$2x + 3y$$": "Joe's ($$) and Kim's ($$), two x plus three y",
+    '"Area 51" display, “Route 66” wide, a 6.1" display, 45"-wide cotton': '"Area fifty-one" display, “Route'
+    " sixty-six” wide, a six point one inch display, forty-five inch-wide cotton",
+    "Prednisone 40 mg x1d": "Prednisone forty milligrams for one day",
     "Go 3/4 of the way, Java 8/11": "Go three quarters of the way, Java eight, eleven",
 }
 CHINESE = {

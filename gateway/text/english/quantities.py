@@ -117,6 +117,11 @@ def _millions(match: re.Match[str]) -> str:
     return f"{number(match['amount'])} {_SCALES[match['scale']]}"
 
 
+def _inch(match: re.Match[str]) -> str | None:
+    """Not the end of a quotation."""
+    return None if _QUOTED.search(match.string, max(0, match.start() - _NEAR), match.start()) else " inch"
+
+
 def _inches(match: re.Match[str]) -> str | None:
     """Not the end of a quotation."""
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
@@ -161,9 +166,9 @@ RULES = (
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
         r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe)\b)",
-        " inch",
+        _inch,
     ),
-    rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", " inch"),
+    rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", _inch),
     rule(r"(?<=\d)\s?″", " inches"),
     rule(
         r"(?<![\w./])1/(?P<part>[1-9]\d{1,3})\s?s(?:ec)?\b",

@@ -29,12 +29,15 @@ def _per(match: re.Match[str]) -> str:
     return f" per {UNITS[match['per']]}"
 
 
+def _days(match: re.Match[str]) -> str:
+    days = int(match["days"])
+    return f" for {cardinal(days)} day{'' if days == 1 else 's'}"
+
+
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.-])q(?P<first>[1-9]\d?)(?:\s?[-–]\s?(?P<last>[1-9]\d?))?\s?h(?:rs?)?\b", _every),
     rule(r"\bCA[ -]?(\d{2})-(\d)\b", lambda match: f"CA {cardinal(int(match[1]))} {cardinal(int(match[2]))}"),
-    rule(
-        r"(?<=[A-Za-z.)])\sx(?P<days>\d{1,2})d\b", lambda match: f" for {cardinal(int(match['days']))} days"
-    ),
+    rule(r"(?<=[A-Za-z.)])\sx(?P<days>\d{1,2})d\b", _days),
     rule(rf"(?<=[A-Za-z.)])\sx\s?(?=\d{{1,3}}\s{_PERIODS}\b)", " for "),
     rule(
         r"(?<=[a-z])/(?P<per>24|12|48)\s?h(?:rs?)?\b",
