@@ -16,6 +16,8 @@ import numpy as np
 
 LATE_SECONDS = 0.02
 """By so much what it gives is later than what it took: a frame overlaps the next, and it looks one ahead."""
+LEAST_RATE = 4_000
+"""Samples per second: of much fewer RNNoise's resampler makes no frame at all."""
 _FULL_SCALE = 32_767
 
 
@@ -27,7 +29,7 @@ def is_available() -> bool:
 def denoised(samples: np.ndarray, sample_rate: float) -> np.ndarray:
     """Speech without what is heard behind it: float32 [n] in [-1, 1] -> float32 [n].
 
-    Takes up to a tenth of the recording's time. Raises ImportError where the extra is not installed.
+    Takes up to a tenth of the recording's time, at `LEAST_RATE` or more. Raises ImportError where the extra is not installed.
     """
     from pyrnnoise import RNNoise
 

@@ -233,6 +233,9 @@ class VoxCPM:
         if denoise and not denoising.is_available():
             raise RequestError("the extra `denoise` is not installed", param="denoise")
         samples, sample_rate = _samples_of(audio, role)
+        if denoise and sample_rate < denoising.LEAST_RATE:
+            least = f"at least {denoising.LEAST_RATE} samples per second"
+            raise RequestError(f"denoise needs {least}, {role} audio has {sample_rate}", param="denoise")
         digest = hashlib.sha256(np.ascontiguousarray(samples)).digest()
         content = (digest, samples.dtype.str, samples.shape, sample_rate, role, denoise)
 

@@ -233,6 +233,8 @@ def test_noise_is_taken_out_of_recordings_where_that_is_wanted(
         voice.generate("hello", reference_audio=(noise, 16000), denoise=denoise).cancel()
     before, after = (float(np.abs(samples).mean()) for samples in heard)
     assert after < 0.2 * before
+    with pytest.raises(RequestError, match="at least 4000 samples per second, reference audio has 3999"):
+        voice.generate("hello", reference_audio=(noise, 3999), denoise=True)
     monkeypatch.setattr(denoising, "is_available", lambda: False)
     with pytest.raises(RequestError, match="extra `denoise`") as refused:
         voice.generate("hello", reference_audio=(noise, 16000), denoise=True)

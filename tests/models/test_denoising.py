@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import soxr
 
-from models.denoising import denoised, is_available
+from models.denoising import LEAST_RATE, denoised, is_available
 
 SPEECH, RATE = soundfile.read(
     Path(__file__).parents[2] / "models" / "voxcpm" / "bundled" / "voices" / "default.flac", dtype="float32"
@@ -42,6 +42,11 @@ def test_noise_goes_and_speech_stays_at_its_place(rate: int) -> None:
 @pytest.mark.parametrize("rate", [16_000.0, np.float32(16_000)])
 def test_a_rate_may_be_no_whole_number(rate: float) -> None:
     assert np.array_equal(denoised(SPEECH[:9_000], rate), denoised(SPEECH[:9_000], 16_000))
+
+
+@pytest.mark.parametrize("count", [1, 100, LEAST_RATE])
+def test_the_lowest_rate_is_one_that_it_can_do(count: int) -> None:
+    assert denoised(SPEECH[:count], LEAST_RATE).shape == (count,)
 
 
 def test_what_is_clean_is_left_almost_as_it_is() -> None:
