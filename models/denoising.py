@@ -29,7 +29,8 @@ def is_available() -> bool:
 def denoised(samples: np.ndarray, sample_rate: float) -> np.ndarray:
     """Speech without what is heard behind it: float32 [n] in [-1, 1] -> float32 [n].
 
-    Takes up to a tenth of the recording's time, at `LEAST_RATE` or more. Raises ImportError where the extra is not installed.
+    sample_rate: `LEAST_RATE` or more. Takes up to a tenth of the recording's time. Raises ImportError where
+    the extra is not installed.
     """
     from pyrnnoise import RNNoise
 
