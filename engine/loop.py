@@ -16,6 +16,7 @@ import atexit
 import logging
 import threading
 import time
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -96,6 +97,7 @@ class EngineLoop:
         self._changed = threading.Condition()
         self._closing = False
         self._at_end: Callable[[], object] | None = None
+        self._died = False
         self._lost: Exception | None = None
         self._step_began: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -140,15 +142,21 @@ class EngineLoop:
         return not self._thread.is_alive()
 
     def leave(self, at_end: Callable[[], object]) -> None:
-        """`close` without waiting, so that garbage collection may call it; its thread then calls `at_end`."""
+        """`close` without waiting, so that garbage collection may call it; its thread then calls `at_end`.
+
+        Where that has died, another one does. After `close` nobody does.
+        """
         with self._changed:
+            has_died = self._died and not self._closing
             self._closing, self._at_end = True, at_end
             self._changed.notify()
+        if has_died:
+            start_new_thread(at_end, ())
 
     def forked(self) -> None:
         """See `engine.forks`."""
         self._changed = threading.Condition()
-        self.error = EngineError(forks.FORKED)
+        self.error, self._died = EngineError(forks.FORKED), False
         for stream in self._streams.values():
             stream.forked(self.error)
         self._streams = {}
@@ -190,8 +198,10 @@ class EngineLoop:
             with self._changed:
                 self.error = error
         self._end_all()
-        if self._at_end is not None:
-            self._at_end()
+        with self._changed:
+            self._died, at_end = not self._closing, self._at_end
+        if at_end is not None:
+            at_end()
 
     def _step(self) -> Sequence[StepOutput]:
         self._step_began = time.monotonic()

@@ -136,6 +136,22 @@ async def test_when_the_engine_dies_every_reader_gets_an_error(loop: EngineLoop,
     loop.close()
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_engine_that_died_is_ended_where_nobody_closes_it(
+    loop: EngineLoop, engine: Adapter, closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr("engine.loop.start_new_thread", lambda run, arguments: begun.append(run))
+    engine.before_step = die
+    with pytest.raises(EngineError, match="died"):
+        next(loop.submit(Request("a", [1])))
+    loop._thread.join()
+    if closed:
+        loop.close()
+    loop.leave(die)
+    assert begun == ([] if closed else [die])
+
+
 def fail(*args: object) -> None:
     raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
