@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from engine.errors import OptionsError, RequestError
 
@@ -82,6 +82,13 @@ def check_known(given: Iterable[str], options: type) -> None:
     known = [field.name for field in fields(options)]
     if unknown := sorted(set(given) - set(known)):
         raise OptionsError(f"there is no option {', '.join(unknown)}, only {', '.join(known)}")
+
+
+def take_eager(enforce_eager: bool, options: dict[str, Any]) -> None:
+    """Puts what other packages call so among `options` that name no `graphs`. Raises OptionsError."""
+    check_switch("enforce_eager", enforce_eager)
+    if enforce_eager:
+        options.setdefault("graphs", "off")
 
 
 def _optional(options: object) -> set[str]:

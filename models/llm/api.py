@@ -27,7 +27,7 @@ from engine import forks
 from engine.errors import EngineError, RequestError
 from engine.interrupts import held_back
 from engine.loop import CLOSED, EngineLoop
-from models.bounds import check_switch
+from models.bounds import take_eager
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.loading import make_engine
 from models.llm.options import text_options
@@ -80,9 +80,7 @@ class LLM:
         cpu_weights: str = "auto",
         **options: Any,
     ) -> None:
-        check_switch("enforce_eager", enforce_eager)
-        if enforce_eager:
-            options.setdefault("graphs", "off")
+        take_eager(enforce_eager, options)
         chosen = text_options(
             max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
         )

@@ -25,7 +25,7 @@ import numpy as np
 from engine.errors import OptionsError, RequestError
 from engine.loop import EngineLoop
 from models import denoising
-from models.bounds import check_switch
+from models.bounds import check_switch, take_eager
 from models.encodable import check_encodable
 from models.lora.pool import AdapterInfo
 from models.lora.rows import LoadedAdapter
@@ -72,6 +72,7 @@ class VoxCPM:
         progress: Progress | None = None,
         *,
         devices: Sequence[str | int] | None = None,
+        enforce_eager: bool = False,
         **options: Any,
     ) -> VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
@@ -82,12 +83,14 @@ class VoxCPM:
             progress: called with the stage of loading and how far it is, from 0 to 1.
             devices: several in place of `device`, such as [0, 1] or ["cuda:0", "cuda:1"], each with an engine
                 in a process of its own; see `models.voxcpm.pool`.
+            enforce_eager: steps are not recorded as CUDA graphs, as with `graphs="off"`.
             options: those of `models.voxcpm.loading.load_engine`.
 
         Raises:
             ConfigError, engine.errors.WeightError: naming what is wrong with the checkpoint.
             OptionsError: naming the option that is wrong.
         """
+        take_eager(enforce_eager, options)
         if devices is None:
             return cls(load_engine(model, device, max_num_seqs, progress, **options))
         if device != "auto":

@@ -68,6 +68,7 @@ def default_blocks(
         _block_bytes(config, options, dtype, part),
         reserve_bytes(options) + adapter_bytes(config, options, dtype),
         device,
+        share=options.gpu_memory_utilization,
     )
 
 

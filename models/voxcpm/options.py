@@ -29,6 +29,7 @@ _BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
     "max_step_seconds": Bounds(0, above=True),
     "max_text_characters": Bounds(1, MOST_CHARACTERS, whole=True),
     "part_characters": Bounds(1, MOST_CHARACTERS, whole=True),
+    "gpu_memory_utilization": Bounds(0, 1, above=True),
     "min_stop_index": Bounds(0, whole=True),
     "adapter_rank": Bounds(1, MAX_RANK, whole=True),
 }
@@ -68,6 +69,7 @@ class EngineOptions:
         max_num_batched_tokens: positions in a step; None is 4096 on CUDA, 2048 elsewhere.
         max_prefill_tokens: positions of prompts in a step that streams take part in.
         max_decodes, max_step_seconds: streams in a step, and time for them; None is no limit.
+        gpu_memory_utilization: share of a GPU's memory that may be used in all; with `kv_blocks` no bound.
         part_characters: longer text is spoken in parts; None leaves it to the checkpoint.
         graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the
             same programs unrecorded, on any device.
@@ -99,6 +101,7 @@ class EngineOptions:
     max_decodes: int | None = None
     max_step_seconds: float | None = None
     max_text_characters: int = 4096
+    gpu_memory_utilization: float = 1.0
     part_characters: int | None = None
     enable_prefix_caching: bool = True
     attention_backend: str = "auto"

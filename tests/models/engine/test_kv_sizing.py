@@ -49,3 +49,6 @@ def test_the_device_is_asked_on_cuda_alone(checkpoint: Checkpoint, monkeypatch: 
     free = reserve + int(100 * block_bytes / FREE_SHARE) + 1
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80 * GIB))
     assert default_blocks(*arguments, torch.device("cuda"), torch.bfloat16) == 100
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free + 20 * GIB, 80 * GIB))
+    shared = config, EngineOptions(max_num_seqs=64, gpu_memory_utilization=0.75), config.max_length
+    assert default_blocks(*shared, torch.device("cuda"), torch.bfloat16) == 100

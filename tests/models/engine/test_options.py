@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from engine.errors import OptionsError
+from engine.errors import EngineError, OptionsError
 from models.llm.options import TextOptions
-from models.voxcpm import VoxCPM
+from models.voxcpm import VoxCPM, api
 from models.voxcpm.options import EngineOptions
 from tests.models.lora.conftest import CHECKPOINT
 
@@ -27,6 +29,7 @@ def test_what_is_counted_is_a_whole_number(option: str, value: object) -> None:
         ("kv_bring_back", "sometimes", "one of auto, always"),
         ("graphs", "on", "one of auto, off, static"),
         ("attention_backend", "fastest", "one of auto, .*sdpa"),
+        ("gpu_memory_utilization", 1.5, "a number above 0 and at most 1"),
         ("kv_host_share", 1.5, "a number above 0 and at most 1"),
         ("typical_seconds", 0, "a finite number above 0"),
         ("part_characters", 10**9, "a whole number between 1 and"),
@@ -67,7 +70,29 @@ def test_a_truth_value_is_no_number(option: str, value: bool) -> None:
         VoxCPM.from_pretrained(str(CHECKPOINT), device="cpu", **{option: value})
 
 
-@pytest.mark.parametrize("option", ["enforce_eager", "gpu_memory_utilization", "device_map"])
+def test_steps_are_not_recorded_where_that_is_asked_for_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[dict[str, Any]] = []
+
+    def load(*_: object, **options: Any) -> None:
+        chosen.append(options)
+        raise EngineError("enough")
+
+    monkeypatch.setattr(api, "load_engine", load)
+    monkeypatch.setattr(api, "load_pool", load)
+    for where in ({}, {"devices": ["cpu"]}):
+        for options in (
+            {"enforce_eager": True},
+            {"enforce_eager": False},
+            {"enforce_eager": True, "graphs": "static"},
+        ):
+            with pytest.raises(EngineError, match="enough"):
+                VoxCPM.from_pretrained("bundled", **where, **options)
+    assert [options.get("graphs") for options in chosen] == ["off", None, "static"] * 2
+    with pytest.raises(OptionsError, match="enforce_eager must be True or False, got 'no'"):
+        VoxCPM.from_pretrained("bundled", enforce_eager="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["inference_timesteps", "lora_config", "device_map"])
 def test_an_option_that_there_is_not_is_named_before_anything_is_loaded(option: str) -> None:
     with pytest.raises(OptionsError, match=rf"no option {option}, only max_num_seqs, .*graphs"):
         VoxCPM.from_pretrained("nowhere/at-all", **{option: 1})

@@ -68,8 +68,9 @@ def listening(monkeypatch: pytest.MonkeyPatch, checkpoint: Checkpoint) -> list[L
         ({"devices": [True]}, "no device True"),
         ({"devices": [1.0]}, r"no device 1\.0"),
         ({"devices": ["cpu"], "tensor_parallel_size": 2}, "tensor_parallel_size is 1"),
+        ({"devices": ["cpu"], "lora_config": {}}, "no option lora_config"),
         ({"devices": ["cpu"], "kv_blocks": 0}, "kv_blocks must be"),
-        ({"devices": ["cpu"], "gpu_memory_utilization": 1}, "no option gpu_memory_utilization"),
+        ({"devices": ["cpu"], "gpu_memory_utilization": 2}, "gpu_memory_utilization must be"),
         ({"devices": ["cpu"], "max_num_seqs": 4000}, "below the 4000 sequences"),
     ],
 )
