@@ -13,7 +13,7 @@ def at_path(path: str, values: Mapping[str, Value], otherwise: Value) -> Value:
     if path in values:
         return values[path]
     below = "/".join(path.split("/", 3)[:3]) + "/"
-    return values.get(below, otherwise)
+    return values.get(below, otherwise) if path.startswith(below) else otherwise
 
 
 def told_path(path: str) -> str:

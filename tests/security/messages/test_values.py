@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,22 @@ async def test_a_body_of_very_many_values_is_not_parsed(
     error = loads(answer.content)["error"]
     assert (answer.status_code, error["code"]) == (400, "invalid_json")
     assert error["message"] == "the body has more than 50000 values"
+
+
+async def test_no_route_parses_such_a_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that took bodies as large as recordings are, did: two megabytes took a second."""
+    async with running_app(tmp_path, max_prompt_characters=1000) as (app, opened), opened() as http:
+        routes = [
+            (method, re.sub(r"{\w+}", "x", path))
+            for path, methods in app.openapi()["paths"].items()
+            for method, told in methods.items()
+            if "application/json" in told.get("requestBody", {}).get("content", {})
+        ]
+        monkeypatch.setattr(json, "loads", lambda text, **_: pytest.fail("it was parsed"))
+        for method, path in routes:
+            headers = {"Content-Type": "application/json"}
+            await http.request(method, path, content="[" + "[]," * 200_000 + "0]", headers=headers)
+    assert ("post", "/api/trainings") in routes
 
 
 async def test_a_body_has_any_text(tmp_path: Path) -> None:
