@@ -9,7 +9,7 @@ held stay locked. Before it goes on, all that is `watched` is told to give up:
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from typing import NoReturn, Protocol, SupportsIndex
 from weakref import WeakSet
 
 FORKED = "this process is a fork of the one that has the engine; load the model here, or start it by spawn"
@@ -20,6 +20,14 @@ class Forkable(Protocol):
 
     def forked(self) -> None:
         """Let nobody wait in this process, a fork, and leave alone what is shared with the other one."""
+
+
+class OfOneProcess:
+    """What cannot be copied, nor pickled for another process, and says so."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        kind = type(self).__name__
+        raise TypeError(f"{kind} objects are not copied or pickled: each process loads a model of its own")
 
 
 _watched: WeakSet[Forkable] = WeakSet()

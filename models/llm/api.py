@@ -49,7 +49,7 @@ class Completion(TypedDict):
     logprobs: list[tuple[float | None, tuple[tuple[int, float], ...]]]
 
 
-class LLM:
+class LLM(forks.OfOneProcess):
     """A loaded model. Use as a context manager or call `close`.
 
     Args:

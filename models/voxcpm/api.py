@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import forks
 from engine.errors import OptionsError, RequestError
 from engine.loop import EngineLoop
 from models import denoising
@@ -47,7 +48,7 @@ Audio = str | Path | tuple[np.ndarray, int]
 DEFAULT_ADAPTER = "default"
 
 
-class VoxCPM:
+class VoxCPM(forks.OfOneProcess):
     """A loaded model with its engine thread, or a pool of them. Use as a context manager or call `close`.
 
     What nobody holds any more, nor a stream of it, is closed by itself.

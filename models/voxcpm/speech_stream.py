@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine import forks
 from engine.errors import EngineError
 from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
@@ -20,7 +21,7 @@ from models.voxcpm.pool.pool import DevicePool
 _READ = "another thread or task is reading this stream; a stream has one reader at a time"
 
 
-class SpeechStream:
+class SpeechStream(forks.OfOneProcess):
     """The audio of one text while it is generated: iterate it, or call `next`; or both asynchronously.
 
     Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +45,18 @@ async def test_patches_are_taken_one_by_one_and_the_rest_by_an_iteration(voice: 
         next(one_by_one)
     with pytest.raises(StopAsyncIteration):
         await anext(one_by_one)
+
+
+def test_a_voice_and_its_clips_are_no_other_process_s(voice: VoxCPM) -> None:
+    """As `pool.map(voice.synthesize, texts)` would have it, which pickles the voice."""
+    stream = voice.generate(TEXT, seed=1)
+    for call in (voice.synthesize, stream.outputs):
+        for send in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(TypeError, match="each process loads a model of its own"):
+                send(call)
+    with pytest.raises(TypeError, match="SpeechStream objects are not copied"):
+        copy.copy(stream)
+    assert len(list(stream)) and stream.finish_reason == "stop"
 
 
 class Silent(OutputStream):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,11 @@ from tests.in_fork import in_fork
 SHORT = SamplingParams(temperature=0, max_tokens=4, ignore_eos=True)
 A_MOMENT = 0.2
 """For another thread to do what it must not."""
+
+
+def test_no_other_process_is_sent_a_model(llm: LLM) -> None:
+    with pytest.raises(TypeError, match=r"LLM objects .* each process loads a model of its own"):
+        pickle.dumps(llm.generate)
 
 
 class Meanwhile:
