@@ -112,7 +112,7 @@ class LLM(forks.OfOneProcess):
         prompts = [prompts] if isinstance(prompts, str) else prompts
         if not isinstance(prompts, Sequence):
             raise RequestError("prompts must be a list, of texts or of lists of token ids", "prompts")
-        params = sampling_params or SamplingParams()
+        params = _or_default(sampling_params)
         if not isinstance(params, SamplingParams | Iterable) or isinstance(params, Mapping | str):
             problem = f"sampling_params must be SamplingParams, or a list of them, got {params!r}"
             raise RequestError(problem, "sampling_params")
@@ -173,7 +173,7 @@ class LLM(forks.OfOneProcess):
 
     def add_request(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> str:
         """Queue a prompt for `step`; returns the name of the request. Raises RequestError."""
-        request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
+        request = TextRequest(uuid.uuid4().hex, prompt, _or_default(sampling_params))
         with self._stepping, held_back():
             self._stepped_here().add_request(request)
         return request.request_id
@@ -200,7 +200,7 @@ class LLM(forks.OfOneProcess):
         From the first call on a thread owns the engine, and many streams share its steps. Raises
         RequestError, EngineError.
         """
-        request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
+        request = TextRequest(uuid.uuid4().hex, prompt, _or_default(sampling_params))
         stream = self._own_loop().submit(request)
         try:
             async for output in stream:
@@ -268,6 +268,11 @@ class LLM(forks.OfOneProcess):
             return loop
         finally:
             self._stepping.release()
+
+
+def _or_default(params: Any) -> Any:
+    """Nothing else is the default: an empty list, one for each of no prompts, is not."""
+    return SamplingParams() if params is None else params
 
 
 def _completion(outputs: list[TextOutput]) -> Completion:

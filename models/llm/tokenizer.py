@@ -93,6 +93,9 @@ class TextTokenizer:
         """
         if self.chat_template is None:
             raise RequestError("this model has no chat template", "messages", "unsupported")
+        if strange := [message for message in messages if not isinstance(message, Mapping)]:
+            wanted = 'a message must be a mapping, as {"role": "user", "content": "Hello!"}'
+            raise RequestError(f"{wanted}, got {strange[0]!r}", "messages")
         try:
             template = self._environment.from_string(self.chat_template)
             values = {"add_generation_prompt": True, **self._special, **options}

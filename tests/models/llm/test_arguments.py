@@ -49,9 +49,16 @@ def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) 
     for messages in ({"role": "user", "content": "Hello."}, None):
         with pytest.raises(RequestError, match="messages must be a list"):
             llm.chat(messages)  # type: ignore[arg-type]
-    for params in ([None], [{"temperature": 0}], {"temperature": 0}, 5, "temperature"):
+    for messages in ("Hello.", ["Hello."], [["Hello."]]):
+        with pytest.raises(RequestError, match=r"a message must be a mapping, .* got 'H"):
+            llm.chat(messages)  # type: ignore[arg-type]
+    for params in ([None], [{"temperature": 0}], {"temperature": 0}, 5, 0, {}, "temperature"):
         with pytest.raises(RequestError, match="must be SamplingParams"):
             llm.generate(["Hello."], params)  # type: ignore[arg-type]
+        with pytest.raises(RequestError, match="must be SamplingParams"):
+            llm.add_request("Hello.", params)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="1 prompts and 0 sampling_params"):
+        llm.generate(["Hello."], [])
 
 
 @pytest.mark.parametrize(
