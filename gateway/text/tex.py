@@ -141,7 +141,7 @@ TEX = (
     rule(r"(?<![A-Za-z0-9$\\])\$\$(?P<tex>[^$]{1,600})\$\$(?![A-Za-z0-9$])", _displayed),
     rule(r"(?<![A-Za-z0-9$\\])\$(?=\S)(?P<tex>[^$\n]{1,300})(?<=\S)\$(?![A-Za-z0-9$({])", _between),
     rule(r"(?<=[A-Za-z0-9)])\$(?P<tex>[_^](?:\{[^{}$\n]{1,20}\}|\w))\$", lambda match: printed(match["tex"])),
-    rule(r"\\\((?P<tex>[^\n]{1,300}?)\\\)", _bracketed),
+    rule(r"(?<![A-Za-z0-9\\*.\]])\\\((?P<tex>[^\n]{1,300}?)\\\)", _bracketed),
     rule(r"(?<!\\)\\\[(?P<tex>[^\]]{1,600}?)\\\]", _bracketed),
     rule(
         r"\\begin\{(?P<name>equation|align|gather|math)\*?\}(?P<tex>[^$]{1,600}?)\\end\{(?P=name)\*?\}", _all

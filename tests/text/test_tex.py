@@ -44,6 +44,7 @@ OTHERS = {
     "It costs $5 or $6,000 now": "It costs five dollars or six thousand dollars now",
     r"find . \( -name 'x_1' -o -name y \)": r"find . \( -name 'x one' -o -name y \)",
     r"grep \(foo\|bar\)": r"grep \(foo\|bar\)",
+    r"sed 's/a\(b\)c/x/'": r"sed 's/a\(b\)c/x/'",
     "echo $A and $B, then": "echo $A and $B, then",
 }
 
