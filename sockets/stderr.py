@@ -68,14 +68,18 @@ class StandardError:
                 return
 
     def _way_to(self, target: int) -> int:
-        """A terminal is ready while it has any room, and then waits until it has taken all; opened anew, it
-        need not wait. `target` itself stays as it is, since other processes write to it, too.
-        """
         if not os.isatty(target):
             return target
         if self._terminal is None:
-            try:
-                self._terminal = os.open(os.ttyname(target), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-            except OSError:  # another account's, or one from outside of this container
-                self._terminal = target
+            self._terminal = opened_anew(target)
         return self._terminal
+
+
+def opened_anew(terminal: int) -> int:
+    """A descriptor of a terminal that does not wait: it is ready while it has any room, and `terminal` itself
+    then waits until it has taken all. That one stays as it is, since other processes write to it, too.
+    """
+    try:
+        return os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:  # another account's, or one from outside of this container
+        return terminal

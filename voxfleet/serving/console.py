@@ -8,14 +8,17 @@ line per stage, so that logs stay readable.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
+import select
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from sockets.stderr import Patience
+from sockets.stderr import Patience, opened_anew
 from sockets.untrusted import printable_lines
 from voxfleet.processes.service import Health, Service
 
@@ -33,11 +36,40 @@ class Output(Console):
         os.close(nobody)
 
 
+class _Terminal(io.TextIOBase):
+    """A terminal that stands still is not waited for: what it has no room for is lost."""
+
+    def __init__(self, terminal: IO[str]) -> None:
+        self.terminal = terminal
+        self._way = opened_anew(terminal.fileno())
+        self._patience = Patience()
+
+    def fileno(self) -> int:
+        return self.terminal.fileno()
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:
+        return self.terminal.encoding
+
+    def write(self, text: str) -> int:
+        rest = memoryview(text.encode(self.encoding, "replace"))
+        with contextlib.suppress(BlockingIOError):
+            while rest and self._patience.is_ready(self._way):
+                rest = rest[os.write(self._way, rest[: select.PIPE_BUF]) :]
+        return len(text)
+
+
 class ServeConsole:
     """A `ServiceObserver` that prints. Use it as a context manager: leaving it gives the terminal back."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Output(highlight=False, soft_wrap=True)
+        with contextlib.suppress(OSError, ValueError):  # no file of the system
+            if os.isatty(self._console.file.fileno()):
+                self._console.file = _Terminal(self._console.file)
         self._progress = Progress(
             TextColumn("{task.description:>9}", style="bold"),
             BarColumn(),

@@ -7,7 +7,9 @@ import io
 import os
 import pty
 import subprocess
+import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -161,3 +163,24 @@ def test_a_reader_that_stands_still_holds_up_nothing(monkeypatch: pytest.MonkeyP
         os.set_blocking(reading, False)
         told = reader.read().decode().strip(".").splitlines()
     assert told == [" voxfleet | 3 lines were lost: nobody read what was there", " voxfleet | heard"]
+
+
+def test_a_terminal_that_stands_still_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for a part of a line it is ready, and had been waited for until it had room for the rest."""
+    monkeypatch.setattr(stderr, "_PATIENCE_SECONDS", 0.01)
+    ours, theirs = os.openpty()
+    done = threading.Event()
+
+    def print_much() -> None:
+        with ServeConsole(Output(file=file, highlight=False, soft_wrap=True)) as console:
+            console.on_health(SimpleNamespace(name="worker-0"), Health(healthy=False, stage="loading"))
+            for _ in range(1000):
+                console.say("a line of a child " * 6)
+        done.set()
+
+    with open(theirs, "w") as file:
+        threading.Thread(target=print_much, daemon=True).start()
+        is_done = done.wait(10)
+        heard = os.read(ours, 1 << 16)
+        os.close(ours)  # which ends whoever still waits for it
+        assert is_done and b"a line of a child" in heard
