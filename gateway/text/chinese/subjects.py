@@ -25,6 +25,8 @@ _LENGTHS = {
 }
 _MANY = "star|粉|人|元|块|次|条|用户|下载|阅读|播放|赞"
 """Of which there are thousands, while carats and bits of sound are so many k."""
+_NEAR = 100
+"""Characters in which a quotation begins."""
 _COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
 """Behind a number of eight figures that is no day."""
 
@@ -62,7 +64,7 @@ def _pay(match: re.Match[str]) -> str:
 
 def _inches(match: re.Match[str]) -> str | None:
     """Not the end of a quotation."""
-    before = match.string[: match.start()]
+    before = match.string[max(0, match.start() - _NEAR) : match.start()]
     return None if before.rfind("“") > before.rfind("”") or before.count('"') % 2 else "英寸"
 
 
