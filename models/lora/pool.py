@@ -50,8 +50,9 @@ class AdapterPool:
 
     def add(self, name: str, adapter: Adapter) -> AdapterInfo:
         """Replaces one of the same name. Raises AdapterError, RequestError."""
-        if not 0 < len(name) <= MAX_NAME_CHARACTERS:
-            raise AdapterError(f"an adapter's name has 1 to {MAX_NAME_CHARACTERS} characters")
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS:
+            allowed = f"1 to {MAX_NAME_CHARACTERS} characters"
+            raise AdapterError(f"an adapter's name has {allowed}, got {name!r:.99}")
         loaded = self._load(adapter)
         info = AdapterInfo(
             name,
