@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
+from gateway.text.english.quantities import ends_quotation
 from gateway.text.rules import Rule, rule
 
 _WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
@@ -25,8 +26,6 @@ _LENGTHS = {
 }
 _MANY = "star|粉|人|元|块|次|条|用户|下载|阅读|播放|赞"
 """Of which there are thousands, while carats and bits of sound are so many k."""
-_NEAR = 100
-"""Characters in which a quotation begins."""
 _COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
 """Behind a number of eight figures that is no day."""
 
@@ -63,9 +62,7 @@ def _pay(match: re.Match[str]) -> str:
 
 
 def _inches(match: re.Match[str]) -> str | None:
-    """Not the end of a quotation."""
-    before = match.string[max(0, match.start() - _NEAR) : match.start()]
-    return None if before.rfind("“") > before.rfind("”") or before.count('"') % 2 else "英寸"
+    return None if ends_quotation(match) else "英寸"
 
 
 def _long(match: re.Match[str]) -> str:

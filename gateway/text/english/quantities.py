@@ -117,15 +117,18 @@ def _millions(match: re.Match[str]) -> str:
     return f"{number(match['amount'])} {_SCALES[match['scale']]}"
 
 
+def ends_quotation(match: re.Match[str]) -> bool:
+    """Whether what may be the mark of an inch closes words that are quoted."""
+    return _QUOTED.search(match.string, max(0, match.start() - _NEAR), match.start()) is not None
+
+
 def _inch(match: re.Match[str]) -> str | None:
-    """Not the end of a quotation."""
-    return None if _QUOTED.search(match.string, max(0, match.start() - _NEAR), match.start()) else " inch"
+    return None if ends_quotation(match) else " inch"
 
 
 def _inches(match: re.Match[str]) -> str | None:
-    """Not the end of a quotation."""
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
-    if _QUOTED.search(before) or not _SIZE.search(before):
+    if ends_quotation(match) or not _SIZE.search(before):
         return None
     one = re.search(r"(?:^|[^\d.,])1$|[½¼¾⅛⅜⅝⅞]$|\d/\d{1,2}$", before) or _NOUN.match(
         match.string, match.end()
