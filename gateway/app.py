@@ -25,6 +25,7 @@ from gateway.api.transfer.upload import (
     UPLOAD_SECONDS,
 )
 from gateway.api.voices import adapters, lexicon, trainings, voices
+from gateway.bodies import MOST_BODY_VALUES
 from gateway.books import Books
 from gateway.description import describe
 from gateway.description import route as description
@@ -129,7 +130,8 @@ def _add_routes(app: FastAPI) -> None:
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     """Limits of paths whose bodies may be larger than others'. One that ends with a slash: all below it."""
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
-    answer = BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS, values=answers.most_values(settings))
+    values = answers.most_values(settings)
+    answer = BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS, values=values, lists=MOST_BODY_VALUES)
     book = BodyLimit(books.most_bytes(settings), books.UPLOAD_SECONDS, values=books.most_values(settings))
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes

@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from gateway.errors import ApiError, few_fields, not_json
 
-_SIGNS = (b",", b"[", b"{")
+_BEGINS = "[{"
+"""Of lists and objects, which take the most time and memory."""
+_SIGNS = "," + _BEGINS
 MOST_MESSAGE_VALUES = 2000
 """Of a message over a socket; the largest of ours is a request with a lexicon."""
 
@@ -46,34 +48,41 @@ def parse_message(message: str | bytes, what: str = "message") -> Any:
 class ValueCount:
     """Of a body that comes in chunks."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_lists: int | None = None) -> None:
+        """`most_lists`: how many of them may be lists or objects; None: all."""
         self._most = most
+        self._most_lists = most if most_lists is None else most_lists
         self._chunks: list[bytes] = []
-        self._signs = 0
+        self._signs = self._begins = 0
 
     def add(self, chunk: bytes) -> None:
         """More of it."""
         self._chunks.append(chunk)
-        self._signs += sum(map(chunk.count, _SIGNS))
+        begins = sum(chunk.count(sign.encode()) for sign in _BEGINS)
+        self._begins += begins
+        self._signs += begins + chunk.count(b",")
 
     def check(self) -> None:
         """All of it is there. Raises ApiError for too many, before anybody parses it."""
         chunks, self._chunks = self._chunks, []
-        if self._signs <= self._most:
+        if self._signs <= self._most and self._begins <= self._most_lists:
             return
         body = b"".join(chunks)
         text = body.decode(json.detect_encoding(body), "replace")
         if has_too_many_values(text, self._most):
             raise ApiError(400, "invalid_json", f"the body has more than {self._most} values")
+        if has_too_many_values(text, self._most_lists, _BEGINS):
+            reason = f"the body has more than {self._most_lists} lists and objects"
+            raise ApiError(400, "invalid_json", reason)
 
 
-def has_too_many_values(text: str, most: int) -> bool:
-    """Whether JSON has more lists, objects and commas than `most`, those in strings apart."""
-    signs = text.count(",") + text.count("[") + text.count("{")
-    return signs > most and _beyond(most).match(text) is not None
+def has_too_many_values(text: str, most: int, signs: str = _SIGNS) -> bool:
+    """Whether JSON has more lists, objects and commas (`signs`) than `most`, those in strings apart."""
+    return sum(map(text.count, signs)) > most and _beyond(most, signs).match(text) is not None
 
 
 @cache
-def _beyond(most: int) -> re.Pattern[str]:
+def _beyond(most: int, signs: str) -> re.Pattern[str]:
     """Matches the beginning of a JSON text with so many signs outside of strings, and one more."""
-    return re.compile(rf'(?:(?:[^"\[{{,]++|"(?:[^"\\]++|\\.)*+")*+[\[{{,]){{{most + 1}}}', re.DOTALL)
+    one = re.escape(signs)
+    return re.compile(rf'(?:(?:[^"{one}]++|"(?:[^"\\]++|\\.)*+")*+[{one}]){{{most + 1}}}', re.DOTALL)

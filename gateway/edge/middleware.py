@@ -89,6 +89,8 @@ class BodyLimit:
     """Whether it is kept there, not on disk."""
     values: int = MOST_BODY_VALUES
     """How many it may hold as JSON."""
+    lists: int | None = None
+    """How many of those may be lists or objects, which take the most time; None: all."""
 
 
 class EdgeMiddleware:
@@ -227,7 +229,7 @@ class _Exchange:
         self._deadline = asyncio.get_running_loop().time() + limit.seconds
         self._large = large
         self._turns = turns
-        self._values = ValueCount(limit.values)
+        self._values = ValueCount(limit.values, limit.lists)
         self._body_bytes = self._large_bytes = 0
         self._body_complete = False
 

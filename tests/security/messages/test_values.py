@@ -71,6 +71,17 @@ async def test_a_body_of_very_many_values_is_not_parsed(
     assert error["message"] == "the body has more than 50000 values"
 
 
+async def test_a_prompt_may_have_many_tokens_and_not_many_lists(tmp_path: Path) -> None:
+    """Half a megabyte of lists took half a second of everybody's."""
+    async with running_app(tmp_path) as (_, opened), opened() as http:
+        tokens, lists = [
+            await http.post("/v1/completions", json={"model": "m", "prompt": prompt})
+            for prompt in ([1] * 60_000, [[]] * 50_000)
+        ]
+    assert tokens.status_code != 400
+    assert lists.json()["error"]["message"] == "the body has more than 50000 lists and objects"
+
+
 async def test_no_route_parses_such_a_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that took bodies as large as recordings are, did: two megabytes took a second."""
     async with running_app(tmp_path, max_prompt_characters=1000) as (app, opened), opened() as http:
