@@ -57,8 +57,8 @@ def _thousands(match: re.Match[str]) -> str:
 
 
 def _pay(match: re.Match[str]) -> str:
-    """ "15k", "10-15k"."""
-    return "到".join(large(1000 * Decimal(part)) for part in re.split("[-~～]", match["say"][:-1]))
+    """ "15k", "10-15k", "10k-15k"."""
+    return "到".join(large(1000 * Decimal(part)) for part in re.findall(r"\d+", match["say"]))
 
 
 def _inches(match: re.Match[str]) -> str | None:
@@ -157,7 +157,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![A-Za-z\d.,~～-])(\d{{1,4}}\.\d{{1,2}}|\d{{2,4}}(?=k\s?(?:{_MANY})))k(?![A-Za-z0-9/跑马赛路])",
         _thousands,
     ),
-    rule(r"(?:薪|工资|[TQ]PS)\D{0,4}(?P<say>(?:\d{1,4}[-~～])?\d{1,4}k)(?![A-Za-z0-9/])", _pay),
+    rule(r"(?:薪|工资|[TQ]PS)\D{0,4}(?P<say>(?:\d{1,4}k?[-~～])?\d{1,4}k)(?![A-Za-z0-9/])", _pay),
     rule(
         rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
         _long,
