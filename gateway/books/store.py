@@ -26,6 +26,8 @@ from gateway.sessions.cleanup import Stored
 from gateway.tending.rows import OPEN, Room
 
 _LOCK = 0x626F6F6B
+TAKES_LOCK = 0x74616B65
+"""Of who adds takes, or deletes a book with those that it has."""
 _BOOK_ID = re.compile(r"b_[A-Za-z0-9_-]{22}")
 _AT_ONCE = 500
 """Ids in one statement."""
@@ -150,6 +152,7 @@ class BookStore:
 
     async def _remove(self, book_id: str) -> list[str]:
         async with self.rows(erasing=True) as rows:
+            await lock(rows, TAKES_LOCK)
             takes = list(await rows.scalars(select(Job.id).where(Job.book_id == book_id)))
             await rows.execute(delete(Job).where(Job.book_id == book_id))
             await rows.execute(delete(BookBlock).where(BookBlock.book_id == book_id))

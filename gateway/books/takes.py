@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.books.choice import chosen, is_awaited
-from gateway.books.store import BookStore, delete_rows
+from gateway.books.store import TAKES_LOCK, BookStore, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
 from gateway.database.transactions import flush_in_turns, in_turns, lock
@@ -20,7 +20,6 @@ from gateway.jobs.files import new_job_id
 from gateway.requests import random_seed
 from gateway.tending.rows import OPEN
 
-_LOCK = 0x74616B65
 _BYTES_PER_CHARACTER = 2 * 24_000 // 15
 """Bytes of speech, as far as can be known before it is there."""
 
@@ -69,7 +68,7 @@ class TakeStore:
         self, book: Book, blocks: Sequence[BookBlock], seed: int | None, first: bool, again: bool
     ) -> list[str]:
         async with self._books.rows() as rows:
-            await lock(rows, _LOCK)
+            await lock(rows, TAKES_LOCK)
             if await rows.get(Book, book.id) is None:
                 return []
             takes = await takes_of(rows, book.id)

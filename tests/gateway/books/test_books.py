@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import av
 import pytest
 import soundfile
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.jobs import sweep
+from gateway.settings.storage import DATABASE_FILE
 from tests.gateway.books.reader import BLOCKS, SPOKEN, silence, written
 from tests.gateway.jobs.stage import RATE, reading_worker, running
 from tests.gateway.stages.processes import check_error, pcm_of
@@ -140,6 +145,33 @@ async def test_a_deleted_book_leaves_nothing(tmp_path: Path) -> None:
         assert not service.gateway.pool.tickets
         assert not any(files_with(canary, tmp_path / "data"))
         assert list(service.jobs.folder.iterdir()) == []
+
+
+async def test_no_take_is_added_while_its_book_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row would go untold, and its folder stay."""
+    tried: list[str] = []
+    read = AsyncSession.scalars
+
+    async def read_and_try(rows: AsyncSession, *statement: Any) -> Any:
+        found = await read(rows, *statement)
+        with closing(sqlite3.connect(tmp_path / "data" / DATABASE_FILE, timeout=0)) as another:
+            try:
+                another.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                tried.append(str(error))
+            else:
+                tried.append("written")
+        return found
+
+    async with running(tmp_path, reading_worker(), working=False) as service, service.at() as http:
+        reader = await written(service, http)
+        await reader.call("POST", "/make", 202)
+        with monkeypatch.context() as patched:
+            patched.setattr(AsyncSession, "scalars", read_and_try)
+            await reader.call("DELETE", "", 204)
+    assert tried == ["database is locked"]
 
 
 def files_with(text: str, folder: Path) -> list[Path]:
