@@ -28,8 +28,8 @@ class Synthesis(Lenient):
 
     text: Text
     type: Literal["text", "ssml"] = "text"
-    voice: Name | None = None
-    language: Language | None = None
+    voice: Name | Literal[""] = ""
+    language: Language | Literal[""] = ""
 
 
 @router.post("/jambonz", response_class=Response)
@@ -38,6 +38,6 @@ async def speak_for_jambonz(
 ) -> Response:
     """The audio."""
     order = query.to_tts_request(
-        gateway, text=body.text, input_type=body.type, voice=body.voice, language=body.language, format="mp3"
+        gateway, body.text, input_type=body.type, voice=body.voice, language=body.language, format="mp3"
     )
     return SpeechResponse(request, gateway, order, JAMBONZ, {})

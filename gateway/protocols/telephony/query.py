@@ -23,9 +23,9 @@ class AgentQuery(BaseModel):
     adapter: Name | None = None
     model: Name | None = None
 
-    def to_tts_request(self, gateway: Gateway, **told: Any) -> TtsRequest:
-        """A clip of what a message told; None is nothing. Raises ApiError."""
-        fields = self.model_dump() | {name: value for name, value in told.items() if value is not None}
+    def to_tts_request(self, gateway: Gateway, text: str, **told: Any) -> TtsRequest:
+        """A clip of what a message told; None and "" are nothing. Raises ApiError."""
+        fields = self.model_dump() | {name: value for name, value in told.items() if value} | {"text": text}
         try:
             order = TtsRequest.model_validate(fields)
         except ValidationError as error:

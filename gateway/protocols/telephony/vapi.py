@@ -30,7 +30,7 @@ class VoiceRequest(Lenient):
     type: Literal["voice-request"]
     text: Text
     sample_rate: Annotated[int, Field(ge=8000, le=48_000, alias="sampleRate")] = 24_000
-    voice: Name | None = Field(None, alias="voiceId")
+    voice: Name | Literal[""] = Field("", alias="voiceId")
 
 
 class VoiceMessage(Lenient):
@@ -50,6 +50,6 @@ async def speak_for_vapi(
     """The audio."""
     said = body.message
     order = query.to_tts_request(
-        gateway, text=said.text, voice=said.voice, format="pcm", sample_rate=said.sample_rate
+        gateway, said.text, voice=said.voice, format="pcm", sample_rate=said.sample_rate
     )
     return SpeechResponse(request, gateway, order, VAPI, {}, _Raw())

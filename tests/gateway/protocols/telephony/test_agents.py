@@ -66,6 +66,11 @@ async def test_jambonz_gets_an_mp3(fleet: GatewayProcess) -> None:
     assert (await jambonz(fleet, voice="nobody")).json()["error"]["code"] == "unknown_voice"
 
 
+async def test_what_an_agent_leaves_empty_is_not_said(fleet: GatewayProcess) -> None:
+    assert (await jambonz(fleet, "?voice=default", voice="", language="")).status_code == 200
+    assert (await vapi(fleet, voiceId="")).status_code == 200
+
+
 async def test_a_document_of_jambonz_is_ssml(fleet: GatewayProcess) -> None:
     def seconds(answer: httpx.Response) -> float:
         return soundfile.info(io.BytesIO(answer.content)).duration
