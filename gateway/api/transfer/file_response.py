@@ -27,13 +27,34 @@ class RangedFileResponse(FileResponse):
     """Starlette's, but for a client that has the file already, and for wrong `Range` headers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file, or what was asked for of it. Raises ApiError 416."""
+        """Send the file, or what was asked for of it. Raises ApiError: 404 where it is gone, 416."""
+        try:
+            await self._answer(scope, receive, send)
+        except FileNotFoundError:
+            raise ApiError(404, "not_found", "the file was deleted meanwhile") from None
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.stat_result = await asyncio.to_thread(os.stat, self.path)
         self.set_stat_headers(self.stat_result)
         if _is_known(Headers(scope=scope), self.headers):
             await NotModifiedResponse(self.headers)(scope, receive, send)
         else:
-            await ranged(super().__call__, scope, receive, send)
+            await ranged(super().__call__, scope, receive, _once_open(send))
+
+
+def _once_open(send: Send) -> Send:
+    """Begins the answer with the first bytes: before them, that the file is gone can still be said."""
+    begun: list[Message] = []
+
+    async def later(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            begun.append(message)
+            return
+        if begun:
+            await send(begun.pop())
+        await send(message)
+
+    return later
 
 
 def _is_known(asked: Headers, file: Headers) -> bool:
