@@ -120,6 +120,7 @@ def main() -> None:
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that `nohup` started have it ignored
     os.chdir(job["folder"])
     os.environ.clear()
     os.environ.update(job["environment"])

@@ -156,7 +156,7 @@ async def test_what_looks_like_another_of_before_can_still_be_changed(
 def to_version(connection: Connection, revision: str) -> None:
     """Tables as a gateway of before made them."""
     config = Config()
-    config.set_main_option("script_location", str(connection_module._MIGRATIONS))
+    config.set_main_option("script_location", str(connection_module.MIGRATIONS))
     config.attributes["connection"] = connection
     command.downgrade(config, revision)
 

@@ -14,7 +14,8 @@ import engine
 
 ROOT = Path(engine.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-THIRD_PARTY = {"torch", "numpy", "safetensors", "xxhash", "triton", "flash_attn"}
+THIRD_PARTY = {"torch", "numpy", "safetensors", "xxhash", "triton", "flash_attn", "cuda"}
+"""`cuda` comes with torch's builds for CUDA."""
 WITHOUT_TORCH = [
     "config",
     "errors",
