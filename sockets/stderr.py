@@ -25,6 +25,18 @@ class Patience:
         self._is_stuck = not poll.poll(0 if self._is_stuck else 1000 * _PATIENCE_SECONDS)
         return not self._is_stuck
 
+    def write(self, target: int, data: bytes) -> bool:
+        """Write as much as there is room for; whether that is all. Raises OSError."""
+        rest = memoryview(data)
+        while rest:
+            if not self.is_ready(target):
+                return False
+            try:
+                rest = rest[os.write(target, rest[: select.PIPE_BUF]) :]
+            except BlockingIOError:  # a terminal with room for less than a character
+                return False
+        return True
+
 
 class StandardError:
     """Lines are lost on a full disk, and while nobody reads a pipe or terminal that holds as much as it can,
@@ -55,17 +67,8 @@ class StandardError:
         """Nothing is held back."""
 
     def _send(self, target: int, text: str) -> None:
-        rest = memoryview(text.encode(errors="backslashreplace"))
-        way = self._way_to(target)
-        while rest:
-            if not self._patience.is_ready(target):
-                self._lost += 1
-                return
-            try:
-                rest = rest[os.write(way, rest[: select.PIPE_BUF]) :]
-            except BlockingIOError:  # a terminal with room for less than a character
-                self._lost += 1
-                return
+        data = text.encode(errors="backslashreplace")
+        self._lost += not self._patience.write(self._way_to(target), data)
 
     def _way_to(self, target: int) -> int:
         if not os.isatty(target):

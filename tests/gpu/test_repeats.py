@@ -34,8 +34,9 @@ class Loop:
         self.result.copy_(self.x)
 
 
-@pytest.mark.skipif(not records_parts(), reason="torch came without cuda.bindings")
+@pytest.mark.skipif(not (torch.version.cuda or "").startswith("13."), reason="for torch's builds of CUDA 13")
 def test_a_part_is_recorded_once_and_computed_each_time() -> None:
+    assert records_parts()
     recorder, loops = GraphRecorder(DEVICE, first=True), [Loop(size) for size in (100_000, 1_000)]
     launches = [recorder.record(loop, loop._part) for loop in loops]
     assert [loop.computed for loop in loops] == [2, 2]  # rehearsed and recorded

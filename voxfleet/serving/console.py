@@ -11,7 +11,6 @@ import contextlib
 import io
 import json
 import os
-import select
 from typing import IO
 
 from rich.console import Console
@@ -55,10 +54,7 @@ class _Terminal(io.TextIOBase):
         return self.terminal.encoding
 
     def write(self, text: str) -> int:
-        rest = memoryview(text.encode(self.encoding, "replace"))
-        with contextlib.suppress(BlockingIOError):
-            while rest and self._patience.is_ready(self._way):
-                rest = rest[os.write(self._way, rest[: select.PIPE_BUF]) :]
+        self._patience.write(self._way, text.encode(self.encoding, "replace"))
         return len(text)
 
 

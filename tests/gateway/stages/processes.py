@@ -116,6 +116,16 @@ def started_fleets() -> Iterator[StartFleet]:
         yield start
 
 
+@contextmanager
+def fleet_for(key: str, **settings: Any) -> Iterator[GatewayProcess]:
+    """A gateway that serves nobody without this key, and a worker of four slots."""
+    with started_fleets() as start:
+        keys = {"api_keys": json.dumps({"acme": {"key": key}}), "anonymous": False}
+        gateway, _ = start(1, slots=4, step_ms=2, gateway=keys | settings)
+        yield gateway
+        assert not gateway.defects()
+
+
 class Stream:
     """One connection to `WS /ws/tts`; remembers everything it received."""
 

@@ -23,7 +23,7 @@ from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, all_free, started_fleets
+from tests.gateway.stages.processes import LONG_TEXT, TEXT, GatewayProcess, Stream, all_free, fleet_for
 
 KEY = "acme-0123456789abcdef"
 HEADERS = {"Authorization": f"Bearer {KEY}", "Cartesia-Version": "2026-08-14"}
@@ -37,11 +37,8 @@ BODY = {
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[GatewayProcess]:
-    with started_fleets() as start:
-        settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
-        gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
+    with fleet_for(KEY) as gateway:
         yield gateway
-        assert not gateway.defects()
 
 
 async def ask(fleet: GatewayProcess, path: str = "/tts/bytes", **fields: Any) -> httpx.Response:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
 from tests.gateway.protocols.deepgram.links import KEY
-from tests.gateway.stages.processes import GatewayProcess, started_fleets
+from tests.gateway.stages.processes import GatewayProcess, fleet_for
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[GatewayProcess]:
-    with started_fleets() as start:
-        settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
-        settings["live_text_characters"] = 200
-        gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
+    with fleet_for(KEY, live_text_characters=200) as gateway:
         yield gateway
-        assert not gateway.defects()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,18 +10,15 @@ import httpx
 import pytest
 import soundfile
 
-from tests.gateway.stages.processes import TEXT, GatewayProcess, started_fleets
+from tests.gateway.stages.processes import TEXT, GatewayProcess, fleet_for
 
 KEY = "a key of nineteen or more signs"
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[GatewayProcess]:
-    with started_fleets() as start:
-        settings = {"api_keys": json.dumps({"acme": {"key": KEY}}), "anonymous": False}
-        gateway, _ = start(1, slots=4, step_ms=2, gateway=settings)
+    with fleet_for(KEY) as gateway:
         yield gateway
-        assert not gateway.defects()
 
 
 async def call(fleet: GatewayProcess, path: str, body: Any, **headers: str) -> httpx.Response:
