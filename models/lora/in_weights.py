@@ -28,6 +28,10 @@ LAUNCHES_BEFORE = 16
 """So many launches in a row have one adapter for all their streams before it goes into the weights. With
 VoxCPM2 a step takes 0.5 to 2.8 ms longer with an adapter beside the weights; the way in and out takes 1.2."""
 
+LAUNCHES_BETWEEN_TRIES = 1000
+"""So many more launches in a row have it before the device is asked again, where it had no room: whoever took
+that may have gone, such as a worker that this one follows."""
+
 SPARE_BYTES = 1 << 30
 """Memory of the device that stays free beside the copy of the weights, which restoring needs."""
 
@@ -44,9 +48,10 @@ class InWeights:
         self._weights = weights
         self._bases: dict[Kind, Tensor] = {}
         self._parts: tuple[SlotLayout, WeightParts] | None = None
-        self._has_room = True
+        self._had_room = True
         self._launches: tuple[str | None, int] = (None, 0)
-        """The adapter that all streams of the last launches had, and how many launches these were."""
+        """The adapter that all streams of the last launches had, and how many launches these were;
+        below 0 where it found no room."""
         self.digest: str | None = None
         """Digest of the adapter in the weights."""
         self.num_added = 0
@@ -63,7 +68,7 @@ class InWeights:
 
     def is_time_for(self, digest: str | None) -> bool:
         """Whether enough launches in a row had this adapter alone."""
-        return digest is not None and self._has_room and self._launches[1] > LAUNCHES_BEFORE
+        return digest is not None and self._launches[1] > LAUNCHES_BEFORE
 
     def warm_up(self, layout: SlotLayout) -> None:
         """Launch the kernels for weights of this rank once, of nothing, so that no step waits for them."""
@@ -82,7 +87,7 @@ class InWeights:
         """Put the adapter in `row` into the weights. False: the device has no room to keep what they were."""
         if self._parts is None or self._parts[0] is not layout:
             if not self._keep_bases([key for key in layout.places if key not in self._bases]):
-                self._has_room = False
+                self._launches = (digest, -LAUNCHES_BETWEEN_TRIES)
                 return False
             parts = [part for key in layout.places for part in self._product(layout, key)]
             self._parts = layout, WeightParts(parts, layout.shape.rank)
@@ -103,8 +108,11 @@ class InWeights:
         weights = [self._weights[key] for key in keys]
         size, like = sum(weight.nbytes for weight in weights), weights[0]
         if (free := free_bytes(like.device)) is not None and free < size + SPARE_BYTES:
-            logger.info("adapters stay beside the weights: keeping these takes %d MiB", size >> 20)
+            if self._had_room:
+                logger.info("adapters stay beside the weights: keeping these takes %d MiB", size >> 20)
+            self._had_room = False
             return False
+        self._had_room = True
         kept = like.new_empty(size // like.itemsize).split([weight.numel() for weight in weights])
         for key, weight, base in zip(keys, weights, kept, strict=True):
             self._bases[key] = base.view_as(weight).copy_(weight)

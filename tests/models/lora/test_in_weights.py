@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from models.lora import in_weights as in_weights_module
 from models.lora.bank import AdapterBank, SlotAdapter
-from models.lora.in_weights import LAUNCHES_BEFORE, SPARE_BYTES, InWeights
+from models.lora.in_weights import LAUNCHES_BEFORE, LAUNCHES_BETWEEN_TRIES, SPARE_BYTES, InWeights
 from models.lora.layout import Kind
 from models.voxcpm.engine import VoxCPMEngine
 from tests.models.conftest import assert_close, latents, run
@@ -114,6 +115,21 @@ def test_without_room_to_keep_weights_adapters_stay_beside_them(
         assert in_slots(bank, anna)
         assert (launches(bank, anna, count=2) == [-1]) == room
         bank.begin_anew()
+
+
+def test_room_that_comes_later_is_used(
+    bank: AdapterBank, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The device is asked now and then, not with each launch, and told of once."""
+    caplog.set_level(logging.INFO, in_weights_module.__name__)
+    anna, free, asked = bank.load(adapter_of("a.0.q")), [0], []
+    monkeypatch.setattr(in_weights_module, "free_bytes", lambda _: asked.append(free[0]) or free[0])
+    tries = LAUNCHES_BEFORE + 1 + LAUNCHES_BETWEEN_TRIES
+    assert in_slots(bank, anna, count=2 * tries)
+    assert asked == [0, 0] and len(caplog.records) == 1
+    free[0] = 2 * SPARE_BYTES
+    launches(bank, anna, count=tries)
+    assert launches(bank, anna) == [-1] and asked[2:] == free
 
 
 @pytest.mark.timeout(300)
