@@ -54,12 +54,15 @@ def is_language_code(text: str) -> bool:
 def told_language(text: str, known: Sequence[str], otherwise: str | None = None) -> str | None:
     """ISO 639 code of the language of a text; `otherwise` where it doesn't tell.
 
+    Ideograms alone are Japanese where `otherwise` is.
     known: codes of the languages that come into question. The first question about a script that several of
     them are written in takes a second, later ones a fraction of a millisecond: see `is_loaded`.
     """
     sample = _ADDRESS.sub(" ", text[:_MOST_CHARACTERS])
     script = _script(sample)
     if script is None:
+        return otherwise
+    if script == "CJK" and otherwise is not None and otherwise.partition("-")[0] == "ja":
         return otherwise
     written = [code for code in _SCRIPTS if _SCRIPTS[code] == script]
     if len(written) == 1:

@@ -24,6 +24,8 @@ WORDS_ONLY = "words_only"
 """The feature of a model that reads words alone: figures have to be put into words for it."""
 TOLD_LANGUAGE = "language"
 """The feature of a model that wants to be told the language of a text."""
+_ANY_LANGUAGE = "und"
+"""Of a text that may be in any: nothing is put into words."""
 _SHORTEST_PART = 40
 """Characters. What is still too long in words when cut to this is cut in its words."""
 
@@ -98,6 +100,15 @@ class Reading:
         languages = self.model.languages
         return self.around or (languages[0] if len(languages) == 1 else None)
 
+    @property
+    def _unless_told(self) -> str | None:
+        """What a text counts as that doesn't tell: "Um 3." to a model that speaks German is no English.
+
+        A model that reads words alone would leave the figures out.
+        """
+        speaks_others = not set(self.model.languages).issubset(LANGUAGES)
+        return _ANY_LANGUAGE if speaks_others and WORDS_ONLY not in self.model.features else None
+
     def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
         return finished(self.steps(text, fixed))
@@ -109,7 +120,8 @@ class Reading:
             fixed = [replace(edit, spoken=edit.named or edit.spoken) for edit in fixed]
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
-        return (yield from normalising(text, self.language_of(text), self.lexicon, fixed, spell))
+        language = self.language_of(text) or self._unless_told
+        return (yield from normalising(text, language, self.lexicon, fixed, spell))
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""

@@ -146,6 +146,33 @@ def test_each_part_is_read_in_its_own_language() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "languages", "features", "spoken"),
+    [("Um 3.", ("en", "de"), (), "Um 3."),
+     ("Il fait 20 °C.", ("en", "fr", "de"), (), "Il fait 20 °C."),
+     ("3,5 km", ("en", "de"), (), "3,5 km"),
+     ("It is 5 pm.", ("en", "zh"), (), "It is five p m."),
+     ("It is 5.", (), (), "It is five."),
+     ("It is 5.", ("en", "de"), (WORDS_ONLY,), "It is five."),
+     ("It costs 5 dollars for us.", ("en", "de"), (), "It costs five dollars for us.")],
+)  # fmt: skip
+def test_what_may_be_german_is_not_put_into_english_words(
+    text: str, languages: tuple[str, ...], features: tuple[str, ...], spoken: str
+) -> None:
+    described = model(*features).model_copy(update={"languages": languages})
+    assert [part.spoken for part in cut_text(text, "on", described)] == [spoken]
+
+
+def test_ideograms_alone_are_japanese_within_japanese() -> None:
+    described = model().model_copy(update={"languages": ("en", "zh", "ja")})
+    clip = Clip(TtsRequest(text="2024年10月3日\n\nそれは楽しい一日でした。", normalize="on"), 1, 60.0)
+    clip.begin(described)
+    assert [(part.spoken, part.language) for part in clip.text.parts] == [
+        ("2024年10月3日", "ja"),
+        ("それは楽しい一日でした。", "ja"),
+    ]
+
+
 def test_what_tells_no_language_is_read_like_the_text_around_it() -> None:
     clip = Clip(TtsRequest(text="今天的会议时间是下午。\n\n3:30\n\n请准时参加。", normalize="on"), 1, 60.0)
     clip.begin(polyglot())
