@@ -1,22 +1,30 @@
-"""`POST /v1/speak`, or `/v2/speak`: a text becomes a clip that comes while it is generated."""
+"""`POST /v1/speak`, or `/v2/speak`: a text becomes a clip that comes while it is generated.
+
+The body is `{"text"}`, or the text itself as text/plain. A browser sends the latter for any page without
+asking for permission first, so pages of other sites are refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
 
-from gateway.errors import from_request
+from gateway.api.permissions import MUTATION
+from gateway.errors import ApiError, from_request
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.request import DEEPGRAM, as_bad_request, read_query
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import Text, check_limits
-from gateway.service import GatewayDep
+from gateway.service import Gateway, GatewayDep
 
 
 class _BadRequests(APIRoute):
@@ -35,7 +43,24 @@ class _BadRequests(APIRoute):
         return checked
 
 
+class _PlainTexts(APIRoute):
+    """A route for bodies that are text/plain alone."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Nothing for other bodies."""
+        match, child = super().matches(scope)
+        if match is Match.FULL and not _is_plain_text(scope):
+            return Match.NONE, {}
+        return match, child
+
+
+def _is_plain_text(scope: Scope) -> bool:
+    kind = Headers(scope=scope).get("content-type", "")
+    return kind.partition(";")[0].strip().lower() == "text/plain"
+
+
 router = APIRouter(route_class=_BadRequests)
+_plain = APIRouter(route_class=_PlainTexts, dependencies=[MUTATION], include_in_schema=False)
 
 
 class SpeakBody(BaseModel):
@@ -46,13 +71,31 @@ class SpeakBody(BaseModel):
     text: Text
 
 
+@_plain.post("/v1/speak")
+@_plain.post("/v2/speak")
+async def speak_plain_text(request: Request, gateway: GatewayDep) -> Response:
+    """The same of a text without anything around it."""
+    try:
+        text = (await request.body()).decode()
+    except UnicodeDecodeError as error:
+        raise ApiError(400, "invalid_body", "the text is not UTF-8") from error
+    return await _speak(text, request, gateway)
+
+
+router.include_router(_plain)
+
+
 @router.post("/v1/speak", response_class=Response)
 @router.post("/v2/speak", response_class=Response)
 async def speak(body: SpeakBody, request: Request, gateway: GatewayDep) -> Response:
     """The audio, in the encoding and the container that the query names."""
+    return await _speak(body.text, request, gateway, body.model_extra)
+
+
+async def _speak(text: str, request: Request, gateway: Gateway, unknown: Iterable[str] = ()) -> Response:
     query = await read_query(request.query_params, gateway)
     controls = Controls()
-    order = query.to_tts_request(body.text, controls)
+    order = query.to_tts_request(text, controls)
     check_limits(order, gateway.settings)
     facts = {
         "dg-request-id": request.state.request_id,
@@ -60,5 +103,5 @@ async def speak(body: SpeakBody, request: Request, gateway: GatewayDep) -> Respo
         "dg-pronunciations-applied": "0",
         "dg-breaks-applied": str(controls.pauses),
     }
-    ignored = ignored_fields([*query.model_extra, *body.model_extra])
+    ignored = ignored_fields([*query.model_extra, *unknown])
     return SpeechResponse(request, gateway, order, DEEPGRAM, facts | ignored)

@@ -109,6 +109,9 @@ async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | N
     async with running_app(tmp_path) as (_, opened), opened(Origin=EVIL[0]) as http:
         for path, order in orders.items():
             answer = await http.post(path, content=json.dumps(order), headers=headers)
+            if kind == "text/plain" and path in ("/v1/speak", "/v2/speak"):  # which take it from others
+                assert (answer.status_code, answer.json()["err_code"]) == (403, "CROSS_SITE")
+                continue
             assert answer.status_code in (400, 422), path
             assert "application/json" in answer.text, path
 

@@ -112,6 +112,30 @@ async def test_a_wrong_body_is_a_bad_request_too(fleet: GatewayProcess, body: by
     assert (answer.status_code, answer.json()["err_code"]) == (400, code)
 
 
+async def plain(
+    fleet: GatewayProcess, text: bytes, path: str = "/v1/speak", origin: str = ""
+) -> httpx.Response:
+    headers = HEADERS | {"Content-Type": "text/plain; charset=utf-8"} | ({"Origin": origin} if origin else {})
+    async with fleet.http(headers=headers) as http:
+        return await http.post(path, params={"encoding": "linear16"}, content=text)
+
+
+async def test_a_text_may_come_without_anything_around_it(fleet: GatewayProcess) -> None:
+    usual = await ask(fleet, encoding="linear16")
+    for path in ("/v1/speak", "/v2/speak"):
+        answer = await plain(fleet, TEXT.encode(), path)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["dg-char-count"] == usual.headers["dg-char-count"]
+        assert len(answer.content) == pytest.approx(len(usual.content), abs=10_000)
+    refused = [(await plain(fleet, text)).json()["err_code"] for text in (b"\xff", b" ", b"")]
+    assert refused == ["INVALID_BODY", "EMPTY_TEXT", "EMPTY_TEXT"]
+
+
+async def test_a_page_of_another_site_may_not_send_it(fleet: GatewayProcess) -> None:
+    answer = await plain(fleet, TEXT.encode(), origin="https://evil.example")
+    assert (answer.status_code, answer.json()["err_code"]) == (403, "CROSS_SITE")
+
+
 async def test_a_wrong_key_has_that_shape_too_and_no_socket_opens(fleet: GatewayProcess) -> None:
     async with fleet.http(headers={"Authorization": "Token wrong"}) as http:
         answer = await http.post("/v1/speak", json={"text": TEXT})
