@@ -4,6 +4,7 @@ tables/          the tables; each change has a migration in migrations/versions/
 address.py       where it is: SQLite in the data folder, or PostgreSQL by URL
 connection.py    connections to it, and their transactions
 trial.py         whether it can be used, without a change to it
+present.py       what time it is for what goes by its age
 reserve.py       room for deleting on a full disk
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats

@@ -30,6 +30,7 @@ from sqlalchemy.pool import NullPool
 
 from gateway.database.address import BUSY_SECONDS, UNUSABLE, Address, DatabaseError
 from gateway.database.names import fold_names
+from gateway.database.present import Present
 from gateway.database.reserve import Reserve
 
 logger = structlog.get_logger(__name__)
@@ -50,6 +51,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         """`url`: as `Address` takes it. Raises DatabaseError."""
+        self.present = Present()
+        """What time it is for rows that go by their age."""
         self._address = Address(url)
         self._reserve = Reserve(self._address.file) if self._address.file else None
         self._ends_at = math.inf

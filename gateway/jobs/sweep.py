@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -34,7 +33,7 @@ async def sweep(jobs: Swept, gateway: Gateway) -> None:
         Stored(job.id, job.created_at, job.used_at, job.size_bytes, job.state in OPEN, True, job.owner)
         for job in await jobs.store.all_jobs()
     ]
-    for item in choose(stored, Limits.of(gateway.settings), datetime.now(UTC)):
+    for item in choose(stored, Limits.of(gateway.settings), gateway.database.present.now()):
         kind = "job" if is_job_id(item.session_id) else "book"
         if kind == "job":
             await jobs.store.remove(item.session_id)

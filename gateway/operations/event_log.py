@@ -175,7 +175,8 @@ class EventLog:
         self._written, self._shed_at = 0, clock
         try:
             async with self._database.transaction() as rows:
-                await rows.execute(delete(Event).where(Event.at < now() - timedelta(days=KEPT_DAYS)))
+                first_kept = self._database.present.now() - timedelta(days=KEPT_DAYS)
+                await rows.execute(delete(Event).where(Event.at < first_kept))
                 oldest = select(Event.id).order_by(Event.id.desc()).offset(KEPT_LINES).limit(1)
                 if (last_shed := await rows.scalar(oldest)) is not None:
                     await rows.execute(delete(Event).where(Event.id <= last_shed))

@@ -67,12 +67,15 @@ class Links:
         return self._fernet.encrypt(content.model_dump_json().encode()).decode(), expires_at
 
     def read(self, token: str) -> tuple[ClipRequest, str]:
-        """The clip, and the tenant who asked for it. Raises ApiError: 404 for no link of ours, 410."""
+        """The clip, and the tenant who asked for it. Raises ApiError: 404 for no link of ours, 410.
+
+        One that would last longer than links do was made while a clock was wrong.
+        """
         try:
             content = _Content.model_validate_json(self._fernet.decrypt(token.encode()))
         except (InvalidToken, ValidationError):
             raise ApiError(404, "invalid_link", "this is no link of this service") from None
-        if content.expires_at <= self._clock():
+        if not 0 < content.expires_at - self._clock() <= 2 * _MOST_SECONDS:
             raise ApiError(410, "link_expired", "the link has expired: ask for a new one")
         return content.order, content.tenant
 

@@ -88,7 +88,7 @@ async def clean(index: SessionIndex, folder: Path, limits: Limits, *, dry_run: b
     stored = await _all_sessions(index, folder)
     indexed = {session.session_id: session.indexed for session in stored}
     removed = []
-    for item in choose(stored, limits, datetime.now(UTC)):
+    for item in choose(stored, limits, index.present()):
         if dry_run or await _remove(index, folder, item, indexed[item.session_id]):
             removed.append(item)
     return removed

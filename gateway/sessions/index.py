@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, delete, func, select, update
@@ -39,6 +39,10 @@ class SessionIndex:
         self._database = database
         self.writing = asyncio.Lock()
         """Held while the gateway's own tasks write: one that is cancelled then may keep SQLite locked."""
+
+    def present(self) -> datetime:
+        """What time it is for sessions that go by their age."""
+        return self._database.present.now()
 
     # ------------------------------------------------------------------------- while it is recorded
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -179,13 +179,14 @@ class Trainings:
     async def sweep(self) -> None:
         """See `Work`."""
         rows = await self.store.list(None)
-        oldest = datetime.now(UTC) - _ABANDONED
+        present = self._gateway.database.present.now()
         stored = [
             Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state in OPEN, True, row.owner)
             for row in rows
         ]
-        gone = {item.session_id: item.reason for item in choose(stored, self._limits, datetime.now(UTC))}
-        gone |= {row.id: "age" for row in rows if row.state == COLLECTING and row.used_at < oldest}
+        gone = {item.session_id: item.reason for item in choose(stored, self._limits, present)}
+        abandoned = [row.id for row in rows if row.state == COLLECTING and row.used_at < present - _ABANDONED]
+        gone |= dict.fromkeys(abandoned, "age")
         for training_id, reason in gone.items():
             await self.remove(training_id)
             self._gateway.operations.log.say("training", training_id, "job_removed", reason=reason)

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from gateway.database import Database, Event, Setting
+from gateway.database.present import Present
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.operations import Operations, event_log, operations
@@ -167,6 +168,15 @@ async def test_the_log_keeps_so_many_lines_of_so_many_days(
     async with database.transaction() as rows:
         assert await rows.scalar(select(func.count(Event.id))) == 10
     assert {line.subject for line in await log.read(50, None, None)} == {"batch 4", "batch 5"}
+
+
+async def test_lines_age_by_the_present_of_the_database(database: Database) -> None:
+    log = EventLog(database)
+    database.present = Present(lambda: now().timestamp() - 2 * 24 * 3600)
+    async with database.transaction() as rows:
+        rows.add(Event(kind="admin", subject="old", at=now() - timedelta(days=31)))
+    log.quote("admin", "first", "")
+    assert [line.subject for line in await log.read(50, None, None)] == ["first", "old"]
 
 
 async def test_what_was_recorded_last_is_written_at_the_end(database: Database) -> None:

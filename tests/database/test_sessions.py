@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.database import Database, Session
+from gateway.database.present import Present
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
 from gateway.sessions.storage import files
@@ -188,6 +189,18 @@ async def test_clean_up_by_age_counts_from_the_beginning(
     assert names_in(folder) == sorted(kept)
     assert await index.get(old) is None
     assert await clean(index, folder, limits) == []
+
+
+async def test_clean_up_by_age_goes_by_the_present_of_the_database(
+    database: Database, index: SessionIndex, folder: Path
+) -> None:
+    times = iter((NOW + 2 * DAY, NOW + 5000 * DAY))
+    database.present = Present(lambda: next(times).timestamp(), lambda: 0.0)
+    old, young = [await add(database, created_at=NOW - age * DAY) for age in (29, 27)]
+    for session_id in (old, young):
+        make_folder(folder, session_id)
+    assert await clean(index, folder, Limits.from_numbers(30, 0)) == [Removed(old, "age", 0)]
+    assert names_in(folder) == [young]
 
 
 async def test_clean_up_by_capacity_takes_the_least_recently_used_first(

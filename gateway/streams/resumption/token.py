@@ -15,6 +15,7 @@ The same holds for a part that was cut and begins again.
 Pieces are AES-256-GCM under a key that HKDF-SHA256 derives from the secret for this clip alone. Clip, number
 of the piece and API key of the client are authenticated with it, so pieces cannot be reordered, mixed, read
 or used by another client. A piece carries the time at which it was sealed; the last one decides on expiry.
+One from as far in the future, by a clock that was wrong, has expired, too.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class ResumeTokens:
                 422, "invalid_resume_token", "the resume token is not one of this service and client",
                 param="resume_token",
             ) from error  # fmt: skip
-        if self._clock() - sealed_at > self._lifetime_seconds:
+        if abs(self._clock() - sealed_at) > self._lifetime_seconds:
             raise ApiError(422, "resume_token_expired", "the resume token is too old", param="resume_token")
         writer = TokenWriter(seal, clip_id, self._clock)
         writer.go_on(numbers[-1] + 1, len(head) + 1 + len(pieces[0]), clip)

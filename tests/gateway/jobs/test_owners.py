@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+from gateway.database.present import Present
 from gateway.jobs.sweep import sweep
 from gateway.tending import orphans
 from tests.gateway.jobs.stage import (
@@ -115,6 +117,17 @@ async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: py
         await sweep(gateway.jobs, gateway.gateway)
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
+
+
+async def test_a_job_ages_by_the_present_of_the_database(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), session_retention_days=30, working=False) as gateway:
+        ended = await gateway.post()
+        await gateway.jobs.store.end(ended, "failed")
+        await sweep(gateway.jobs, gateway.gateway)
+        assert [job.id for job in await gateway.jobs.store.all_jobs()] == [ended]
+        gateway.gateway.database.present = Present(lambda: time.time() + 31 * 24 * 3600)
+        await sweep(gateway.jobs, gateway.gateway)
+        assert await gateway.jobs.store.all_jobs() == []
 
 
 async def test_what_nobody_can_speak_is_refused_at_once(tmp_path: Path) -> None:

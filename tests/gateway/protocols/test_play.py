@@ -141,6 +141,14 @@ def test_a_link_is_of_its_time_and_of_its_secret() -> None:
         assert refused.value.status_code == status
 
 
+def test_a_link_of_a_clock_that_was_years_ahead_does_not_last_for_years() -> None:
+    token, _ = Links(b"secret", lambda: 1e9).make(LinkRequest(text=TEXT, expires_in=3600), "key:alice")
+    with pytest.raises(ApiError) as refused:
+        Links(b"secret", lambda: 1000.0).read(token)
+    assert refused.value.code == "link_expired"
+    Links(b"secret", lambda: 1e9 - 60).read(token)  # another gateway's clock
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

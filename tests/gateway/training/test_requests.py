@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from gateway.database import Training, TrainingRecording
+from gateway.database.present import Present
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.requirement import Requirement
@@ -220,6 +222,9 @@ async def test_what_is_abandoned_or_without_a_row_goes(
         await service.trainings.sweep()
         assert [path.name for path in service.trainings.folder.iterdir()] == [fresh]
         assert [row.id for row in await service.trainings.store.list(None)] == [fresh]
+        service.gateway.database.present = Present(lambda: time.time() + 8 * 24 * 3600)
+        await service.trainings.sweep()
+        assert await service.trainings.store.list(None) == []
 
 
 def test_a_process_gets_no_secret_and_the_gpu_that_was_named(

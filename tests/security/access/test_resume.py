@@ -245,3 +245,14 @@ def test_a_token_ends() -> None:
     with pytest.raises(ApiError) as refused:
         tokens.open(token, CLIENT)
     assert refused.value.code == "resume_token_expired"
+
+
+def test_a_token_of_a_clock_that_was_years_ahead_does_not_last_for_years() -> None:
+    now = 1e9
+    tokens, token = sealed(lambda: now)
+    now = 1000.0
+    with pytest.raises(ApiError) as refused:
+        tokens.open(token, CLIENT)
+    assert refused.value.code == "resume_token_expired"
+    now = 1e9 - 5  # another gateway's clock
+    tokens.open(token, CLIENT)
