@@ -25,9 +25,8 @@ from gateway.finishing import to_its_end
 from gateway.sessions.cleanup import Stored
 from gateway.tending.rows import OPEN, Room
 
-_LOCK = 0x626F6F6B
-TAKES_LOCK = 0x74616B65
-"""Of who adds takes, or deletes a book with those that it has."""
+LOCK = 0x626F6F6B
+"""Of who adds or changes a book, takes of it, or removes blocks with their takes."""
 _BOOK_ID = re.compile(r"b_[A-Za-z0-9_-]{22}")
 _AT_ONCE = 500
 """Ids in one statement."""
@@ -48,7 +47,7 @@ class BookStore:
 
     def __init__(self, database: Database, most: int, most_per_owner: int) -> None:
         self._database = database
-        self._room = Room("books", _LOCK, most, most_per_owner)
+        self._room = Room("books", LOCK, most, most_per_owner)
 
     async def add(self, book: Book, blocks: Sequence[NewBlock]) -> None:
         """A new one. Raises ApiError 429 when its owner, or all together, have too many."""
@@ -152,7 +151,7 @@ class BookStore:
 
     async def _remove(self, book_id: str) -> list[str]:
         async with self.rows(erasing=True) as rows:
-            await lock(rows, TAKES_LOCK)
+            await lock(rows, LOCK)
             takes = list(await rows.scalars(select(Job.id).where(Job.book_id == book_id)))
             await rows.execute(delete(Job).where(Job.book_id == book_id))
             await rows.execute(delete(BookBlock).where(BookBlock.book_id == book_id))
@@ -191,7 +190,7 @@ def gone() -> ApiError:
 
 async def _locked(rows: AsyncSession, book_id: str) -> Book:
     """A book that nobody else changes meanwhile. Raises ApiError 404."""
-    await lock(rows, _LOCK)
+    await lock(rows, LOCK)
     book = await rows.get(Book, book_id)
     if book is None:
         raise gone()

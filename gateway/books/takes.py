@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.books.choice import chosen, is_awaited
-from gateway.books.store import TAKES_LOCK, BookStore, delete_rows
+from gateway.books.store import LOCK, BookStore, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
 from gateway.database.transactions import flush_in_turns, in_turns, lock
@@ -59,7 +59,8 @@ class TakeStore:
         """One more take of each block; ids of takes that gave way to them.
 
         A take that failed gives way, and the oldest that is stale where there are too many. first: before
-        what waits already. again: also of blocks of which one is awaited. Raises ApiError: 409 too many
+        what waits already. again: also of blocks of which one is awaited. Blocks that are gone by now get
+        none. Raises ApiError: 409 too many
         takes, 429 too many that wait, 507 too many bytes.
         """
         return await to_its_end(self._add(book, blocks, seed, first, again))
@@ -68,11 +69,15 @@ class TakeStore:
         self, book: Book, blocks: Sequence[BookBlock], seed: int | None, first: bool, again: bool
     ) -> list[str]:
         async with self._books.rows() as rows:
-            await lock(rows, TAKES_LOCK)
+            await lock(rows, LOCK)
             if await rows.get(Book, book.id) is None:
                 return []
             takes = await takes_of(rows, book.id)
-            wanted = [block for block in blocks if again or not is_awaited(block, takes.get(block.id, ()))]
+            there = set(await rows.scalars(select(BookBlock.id).where(BookBlock.book_id == book.id)))
+            wanted = [
+                block for block in blocks
+                if block.id in there and (again or not is_awaited(block, takes.get(block.id, ())))
+            ]  # fmt: skip
             await self._check_room(rows, book.owner, wanted)
             given_way = [
                 take.id for block in wanted for take in self._give_way(block, takes.get(block.id, []))

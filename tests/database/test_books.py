@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.books import takes
+from gateway.books import store, takes
 from gateway.books.progress import progress_of
 from gateway.books.request import Block, NewBlock
 from gateway.books.store import BookStore
@@ -15,6 +19,7 @@ from gateway.database import Book, BookBlock, Database
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.jobs.store import _FIRST_OF_AN_OWNER, JobStore
+from tests.database.postgres import PostgresServer
 
 TEXTS = ["One", "They walked.", "* * *"]
 
@@ -42,6 +47,42 @@ async def test_a_book_is_kept_changed_and_forgotten(books: BookStore) -> None:
     assert [a == b.said for a, b in zip(before, await books.blocks("b_1"), strict=True)] == [True, False]
     (left,) = await books.remove("b_1")
     assert left != gone and await books.blocks("b_1") == [] and await books.get("b_1") is None
+
+
+async def test_a_block_that_is_gone_by_now_gets_no_take(books: BookStore) -> None:
+    """Nobody would delete it, and it would wait for ever."""
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    await books.replace("b_1", 1, [Block(id=blocks[1].id, text=TEXTS[1])])
+    takes = TakeStore(books, Bounds(3, 99, None))
+    await takes.add(book, blocks[:2], first=False, again=False)
+    assert list(await takes.of("b_1")) == [blocks[1].id]
+
+
+async def test_blocks_are_replaced_before_takes_are_added_or_after(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(postgres.create_database())
+    await database.open()
+    books = BookStore(database, 3, 2)
+    book = Book(id="b_1", owner="ann", title="The Walk", voice="default")
+    await books.add(book, [NewBlock(text=text) for text in TEXTS])
+    blocks, takes = await books.blocks("b_1"), TakeStore(books, Bounds(3, 99, None))
+    begun: list[asyncio.Task[list[str]]] = []
+
+    async def add_while_it_replaces(session: AsyncSession, *arguments: Any) -> list[str]:
+        gone = await remove_blocks(session, *arguments)
+        begun.append(asyncio.create_task(takes.add(book, blocks[:2], first=False, again=False)))
+        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        while not begun[0].done() and not await session.scalar(waiting):  # noqa: ASYNC110 - what is waited for is in a database
+            await asyncio.sleep(0.01)
+        return gone
+
+    remove_blocks = store._remove_blocks
+    monkeypatch.setattr(store, "_remove_blocks", add_while_it_replaces)
+    await books.replace("b_1", 1, [Block(id=blocks[1].id, text=TEXTS[1])])
+    await begun[0]
+    assert list(await takes.of("b_1")) == [blocks[1].id]
+    await database.close()
 
 
 async def test_another_take_is_the_later_one_by_a_clock_that_is_behind(
