@@ -123,6 +123,7 @@ class Recording:
         *,
         in_words: bool = False,
         respelt: Mapping[str, str] = MappingProxyType({}),
+        language: str | None = None,
         pause_samples: int = 0,
         again: bool = False,
     ) -> None:
@@ -130,11 +131,12 @@ class Recording:
 
         They end at `end_sample`, or where the next part begins. May be told before the audio comes.
         `in_words`: figures were put into words, see `gateway.text`. `respelt`: words and how they were said.
+        `language`: its ISO 639 code, where it is known.
         `pause_samples`: of silence before it. `again`: instead of what was told last, which went wrong.
         """
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
-        said = {"in_words": in_words, "respelt": dict(respelt), "pause_samples": pause_samples}
-        said["again"] = again
+        said = {"in_words": in_words, "respelt": dict(respelt), "language": language}
+        said |= {"pause_samples": pause_samples, "again": again}
         self._line("spoken", **line, end_sample=end_sample, **{name: it for name, it in said.items() if it})
 
     def words(self, index: int, part: PartTimes, sample_rate: int, samples_before: int = 0) -> None:

@@ -101,7 +101,8 @@ class ClipWitness(Witness, Listener):
             self._take = (clip.part, clip.take)
             start, end = clip.text.places[clip.part]
             recording.spoken(
-                self._index, start, end, sample, in_words=clip.text.in_words, respelt=clip.respelt,
+                self._index, start, end, sample, in_words=clip.text.in_words(clip.part), respelt=clip.respelt,
+                language=clip.text.parts[clip.part].language,
                 pause_samples=round(pause_samples * ratio), again=again,
             )  # fmt: skip
 

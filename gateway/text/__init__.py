@@ -24,7 +24,7 @@ chinese/       rules for Chinese, before the grammars of wetext
 """
 
 from gateway.text.lexicon import NO_LEXICON, Lexicon
-from gateway.text.normaliser import LANGUAGES, normalise, normalising
+from gateway.text.normaliser import LANGUAGES, has_rules, normalise, normalising
 from gateway.text.spoken import Spoken
 
-__all__ = ["LANGUAGES", "NO_LEXICON", "Lexicon", "Spoken", "normalise", "normalising"]
+__all__ = ["LANGUAGES", "NO_LEXICON", "Lexicon", "Spoken", "has_rules", "normalise", "normalising"]

@@ -40,6 +40,11 @@ LANGUAGES = ("en", "zh")
 """What can be normalised."""
 
 
+def has_rules(language: str | None) -> bool:
+    """Whether figures of a text can be put into words; they can where its language is not known."""
+    return language is None or language.partition("-")[0].lower() in LANGUAGES
+
+
 def normalise(
     text: str,
     language: str | None = None,
@@ -62,7 +67,7 @@ def normalising(
 ) -> Steps[Spoken]:
     """`normalise` in small steps."""
     respelt, kept = lexicon.respell(text, fixed)
-    if language is not None and language.split("-")[0].lower() not in LANGUAGES:
+    if not has_rules(language):
         return respelt
     marked = Spoken.of(respelt.text)
     unmarked = marked.edited(apply(MARKS, marked.text, kept))

@@ -31,6 +31,7 @@ class LiveWitness:
         self._rate = 0
         self._in_words = False
         self._respelt: dict[str, str] = {}
+        self._language: str | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -61,7 +62,8 @@ class LiveWitness:
 
     def speaking(self, worker_id: str, clip: Clip) -> None:
         """A worker speaks it, or goes on with it."""
-        self._in_words, self._respelt = clip.text.in_words, clip.respelt
+        self._in_words, self._respelt = clip.text.in_words(clip.part), clip.respelt
+        self._language = clip.text.parts[clip.part].language
         if self._recording is not None:
             self._recording.worker(self._index, worker_id)
 
@@ -92,7 +94,7 @@ class LiveWitness:
             if outcome != CUT_OFF:
                 self._recording.spoken(
                     self._index, 0, self._characters, self._first_sample,
-                    in_words=self._in_words, respelt=self._respelt,
+                    in_words=self._in_words, respelt=self._respelt, language=self._language,
                 )  # fmt: skip
             self._recording.utterance_done(self._index, outcome)
 

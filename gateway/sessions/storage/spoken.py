@@ -31,8 +31,8 @@ def spoken_part(
     envelope = Envelope(rate)
     envelope.add(pcm)
     text = utterance["text"][part["start"] : part["end"]]
-    given = (timeline.get("request") or {}).get("language") or told_language(text, ("en",)) or "en"
-    language = given.partition("-")[0].lower()
+    given = part.get("language") or (timeline.get("request") or {}).get("language")
+    language = (given or told_language(text, ("en",)) or "en").partition("-")[0].lower()
     return SpokenPart(as_spoken(text, part), envelope.seconds, envelope.spans(), language, rate, pcm)
 
 

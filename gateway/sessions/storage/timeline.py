@@ -5,7 +5,7 @@
      "utterances": [{"index", "text", "parameters", "at", "ended_at", "sample_rate", "first_sample",
                      "samples", "audio": "audio/0000.wav", "outcome", "workers": ["w0"], "migrations",
                      "parts": [{"start", "end", "first_sample", "end_sample", "in_words",
-                                "respelt": {}, "pause_samples"}],
+                                "respelt": {}, "language", "pause_samples"}],
                      "words": [{"start", "end", "first_sample", "end_sample", "estimated": true}],
                      "chunks": [{"at", "first_sample", "samples"}]}],
      "events": [{"at", "kind", ...}]}
@@ -64,7 +64,8 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
     elif kind == "spoken":
         part = {name: line[name] for name in ("start", "end", "first_sample")}
         part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
-        part |= {"respelt": line.get("respelt", {}), "pause_samples": line.get("pause_samples", 0)}
+        part |= {"respelt": line.get("respelt", {}), "language": line.get("language")}
+        part["pause_samples"] = line.get("pause_samples", 0)
         _add_part(utterance["parts"], part, bool(line.get("again")))
     elif kind == "words":
         estimated = line.get("source") != "aligned"
@@ -146,4 +147,6 @@ def estimate_words(text: str, part: dict[str, Any], sample_rate: int) -> list[di
 def as_spoken(text: str, part: dict[str, Any]) -> Spoken:
     """The text of a part as it was said."""
     lexicon = Lexicon.of(part.get("respelt", {}))
-    return normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]
+    if not part.get("in_words"):
+        return lexicon.respell(text)[0]
+    return normalise(text, part.get("language"), lexicon)

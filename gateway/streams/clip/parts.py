@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, normalising
+from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, has_rules, normalising
 from gateway.text.language import is_loaded, told_language
 from gateway.text.spoken import Edit
 from gateway.text.ssml import Passage, Script
@@ -108,6 +108,10 @@ class Reading:
         """
         speaks_others = not set(self.model.languages).issubset(LANGUAGES)
         return _ANY_LANGUAGE if speaks_others and WORDS_ONLY not in self.model.features else None
+
+    def puts_in_words(self, language: str | None) -> bool:
+        """Whether figures of a part in a language, or in none that is known, are put into words."""
+        return self.in_words and has_rules(language or self._unless_told)
 
     def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""

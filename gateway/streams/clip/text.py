@@ -92,10 +92,9 @@ class ClipText:
         """All of it as it is spoken, from each character to what is said for it."""
         return self.reading.read(self._request.text)
 
-    @property
-    def in_words(self) -> bool:
-        """Whether figures are put into words."""
-        return self.reading is not None and self.reading.in_words
+    def in_words(self, number: int) -> bool:
+        """Whether figures of a part are put into words."""
+        return self.reading is not None and self.reading.puts_in_words(self.parts[number].language)
 
     def language_of(self, number: int) -> str:
         """ISO 639 code of a part, without its region; English where it is not known. May load a model."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from gateway.live.speech.witness import LiveWitness
 from gateway.requests import TtsRequest
+from gateway.streams.clip.clip import Clip
 from gateway.timing.part import PartTimes
 from tests.gateway.live.client import SENTENCES, Client, owed
 from tests.gateway.live.stage import RATE, Stage
+from tests.gateway.stages.fleet import describe_model
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import gateway_of
 
@@ -122,6 +124,26 @@ def test_an_utterance_is_recorded_with_the_silence_before_it() -> None:
         ("utterance", "Hi."), ("audio", 1, 25, RATE), ("cut", 25), ("spoken", 1, 25), ("done", 1),
         ("words", 0, -100),
     ]  # fmt: skip
+
+
+def test_an_utterance_is_recorded_with_its_language() -> None:
+    told: list[tuple[str | None, bool]] = []
+
+    class Knowing(Recording):
+        def spoken(self, *place: int, language: str | None, in_words: bool, **facts: Any) -> None:
+            told.append((language, in_words))
+
+        def worker(self, index: int, worker_id: str) -> None:
+            pass
+
+    witness = LiveWitness(Knowing())
+    request = TtsRequest(text="Um 15:30 Uhr.", language="de", normalize="on")
+    clip = Clip(request, 7, 60.0)
+    clip.begin(describe_model())
+    witness.began(request, 7)
+    witness.speaking("w0", clip)
+    witness.ended("stop")
+    assert told == [("de", False)]
 
 
 def test_of_hours_of_silence_two_minutes_are_recorded() -> None:

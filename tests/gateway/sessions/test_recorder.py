@@ -12,6 +12,7 @@ from gateway.requests import TtsRequest
 from gateway.sessions.recording import title_of
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
+from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.sessions.recordings import (
     RATE,
     folder_of,
@@ -44,6 +45,19 @@ async def test_the_recording_is_what_the_client_got_whichever_workers_made_it(tm
     assert kinds == ["started", "worker_failed", "moved"]
     assert timeline["events"][2]["sample"] == 2 * 3840
     assert timeline["outcome"] == "stop"
+
+
+async def test_a_part_is_recorded_with_its_language(tmp_path: Path) -> None:
+    async with gateway_of(ScriptedWorker([Act()]), data_dir=tmp_path / "data") as gateway:
+        request = TtsRequest(text="Um 15:30 Uhr.", language="de", normalize="on", record=True)
+        ear = Ear()
+        witness = witness_clip(gateway.recorder, request, "me", ear)
+        await Synthesis(gateway, request, "r1", witness, witness=witness).run()
+        await gateway.recorder.settled(witness.session_id)
+        folder = gateway.recorder.folder / witness.session_id
+        timeline = await asyncio.to_thread(read_timeline, folder)
+    (part,) = timeline["utterances"][0]["parts"]
+    assert (part["language"], part["in_words"]) == ("de", False)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,19 @@ async def test_an_aligner_listens_once(tmp_path: Path) -> None:
     assert again.words == first.words
 
 
+async def test_an_aligner_is_told_the_language_of_a_part(tmp_path: Path) -> None:
+    aligner = FakeAligner(seconds_each=0.3)
+    async with recording_gateway(tmp_path) as gateway:
+        recording = open_session(gateway)
+        recording.utterance("Um drei.", {})
+        recording.audio(0, noise(SPANS[0], SECONDS, RATE), RATE)
+        recording.spoken(0, 0, 8, 0, language="de-AT")
+        recording.finish("stop")
+        await row_of(gateway, recording)
+        await session_words(folder_of(gateway, recording), aligner)
+    assert [language for _, _, language in aligner.asked] == ["de"]
+
+
 async def test_one_that_refuses_leaves_estimates(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path) as gateway:
         found = await session_words(await record(gateway), FakeAligner(refusal="busy"))

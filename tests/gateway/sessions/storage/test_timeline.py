@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.sessions.storage.timeline import build, estimate_words
+from gateway.sessions.storage.timeline import as_spoken, build, estimate_words
+from gateway.text import normalise
 from gateway.timing.words import locate
 from tests.gateway.sessions.recordings import RATE
 
@@ -50,6 +51,15 @@ def test_a_figure_in_words_takes_the_time_of_its_words() -> None:
     assert [text[word["start"] : word["end"]] for word in words] == ["Pay", "$5.20", "now"]
     lengths = [word["end_sample"] - word["first_sample"] for word in words]
     assert sum(lengths) == 3100 and lengths[1] > 6 * max(lengths[0], lengths[2])
+
+
+def test_a_figure_alone_is_read_in_the_language_of_its_part() -> None:
+    part = {"in_words": True, "language": "zh"}
+    assert (
+        as_spoken("3:30", part).text
+        == normalise("3:30", "zh").text
+        != as_spoken("3:30", {"in_words": True}).text
+    )
 
 
 def test_a_journal_says_which_parts_were_put_into_words() -> None:

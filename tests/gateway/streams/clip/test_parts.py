@@ -163,6 +163,15 @@ def test_what_may_be_german_is_not_put_into_english_words(
     assert [part.spoken for part in cut_text(text, "on", described)] == [spoken]
 
 
+def test_which_parts_are_put_into_words_is_known() -> None:
+    clip = Clip(TtsRequest(text=f"It costs $5 today.\n\n{GERMAN}", normalize="on"), 1, 60.0)
+    clip.begin(polyglot())
+    assert [clip.text.in_words(number) for number in range(2)] == [True, False]
+    clip = Clip(TtsRequest(text="Um 3.", normalize="on"), 1, 60.0)
+    clip.begin(polyglot())
+    assert not clip.text.in_words(0)
+
+
 def test_ideograms_alone_are_japanese_within_japanese() -> None:
     described = model().model_copy(update={"languages": ("en", "zh", "ja")})
     clip = Clip(TtsRequest(text="2024年10月3日\n\nそれは楽しい一日でした。", normalize="on"), 1, 60.0)
