@@ -29,6 +29,16 @@ class FolderLock:
         self.descriptor = descriptor
         return True
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it is held and others find it: a folder that was removed and made anew has another."""
+        if self.descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.stat(self._file), os.fstat(self.descriptor))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
     def release(self) -> None:
         """Let others have it."""
         if self.descriptor is not None:

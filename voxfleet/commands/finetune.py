@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -114,8 +114,13 @@ def finetune(
         ensure_present(device.value)
         if check:
             raise typer.Exit(0 if examine(data, options, tell, in_words) else 1)
-        with alone_in(out / name), stopped_by_signals() as stopped:
-            result = train(data, out / name, options, tell, in_words, lambda: bool(stopped))
+        with alone_in(out / name) as check_alone, stopped_by_signals() as stopped:
+
+            def stopping() -> bool:
+                check_alone()
+                return bool(stopped)
+
+            result = train(data, out / name, options, tell, in_words, stopping)
     except (DeviceError, DatasetError, ConfigError, OptionsError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing
@@ -131,16 +136,22 @@ def finetune(
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """No other training writes there; where one does, the command ends."""
+def alone_in(folder: Path) -> Iterator[Callable[[], None]]:
+    """No other training writes there; where one does, the command ends. What it gives raises
+    FileNotFoundError once the folder was removed: another training may have it by then."""
     from gateway.files.folder_lock import FolderLock
 
     (work := folder / "work").mkdir(parents=True, exist_ok=True)
     lock = FolderLock(work / "lock")
     if not lock.acquire():
         fail(f"{folder.name} is being trained by another process; wait until that has ended")
+
+    def check() -> None:
+        if not lock.is_in_place:
+            raise FileNotFoundError(f"{folder.name} was removed while it was trained")
+
     try:
-        yield
+        yield check
     finally:
         lock.release()
 

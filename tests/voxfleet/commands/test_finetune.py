@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from models.voxcpm.finetuning.run import Finetuned
 from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write
 from voxfleet.cli import app
-from voxfleet.commands.finetune import Method, how_to_serve, line_of, stopped_by_signals
+from voxfleet.commands.finetune import Method, alone_in, how_to_serve, line_of, stopped_by_signals
 
 CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
 FAST = [
@@ -102,6 +103,24 @@ def test_a_folder_has_one_training_at_a_time(tmp_path: Path, monkeypatch: pytest
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 1 and "anna is being trained by another process" in result.stderr
     held.release()
+
+
+def test_a_training_whose_folder_is_removed_writes_nothing_into_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, took_step = tmp_path / "anna", []
+
+    def removed(*given: Any) -> None:
+        stopping = given[-1]
+        assert not stopping()
+        shutil.rmtree(folder)
+        with alone_in(folder):  # as another training that begins
+            took_step.append(stopping())
+
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", removed)
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)])
+    assert (result.exit_code, result.stderr) == (1, "error: anna was removed while it was trained\n")
+    assert took_step == []
 
 
 def test_an_option_that_does_not_go_with_the_base_is_said(
