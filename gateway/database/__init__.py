@@ -5,6 +5,7 @@ address.py       where it is: SQLite in the data folder, or PostgreSQL by URL
 connection.py    connections to it, and their transactions
 trial.py         whether it can be used, without a change to it
 present.py       what time it is for what goes by its age
+journal.py       what SQLite keeps of what was deleted, and how long
 reserve.py       room for deleting on a full disk
 transactions.py  those that read, decide and then write
 repeats.py       requests that a client repeats

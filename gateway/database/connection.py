@@ -24,11 +24,11 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, event, text
 from sqlalchemy import inspect as inspect_tables
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.database.address import BUSY_SECONDS, UNUSABLE, Address, DatabaseError
+from gateway.database.journal import Journal
 from gateway.database.names import fold_names
 from gateway.database.present import Present
 from gateway.database.reserve import Reserve
@@ -55,6 +55,7 @@ class Database:
         """What time it is for rows that go by their age."""
         self._address = Address(url)
         self._reserve = Reserve(self._address.file) if self._address.file else None
+        self._journal = Journal(self._address.file) if self._address.file else None
         self._ends_at = math.inf
         self._under_way: set[asyncio.Timeout] = set()
         """Transactions of PostgreSQL, which may stay silent: those of SQLite wait in a thread."""
@@ -129,6 +130,8 @@ class Database:
 
     async def close(self) -> None:
         """Cut the connections."""
+        if self._journal is not None:
+            await self._journal.close()
         if self._engine is not None:
             await self._engine.dispose()
         self._engine = self._sessions = None
@@ -137,8 +140,8 @@ class Database:
     async def transaction(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
         """Rows to read and write; one commit at the end, none after an exception.
 
-        With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends;
-        there is room for it on a full disk.
+        With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends,
+        or as soon as nobody reads these any more; there is room for it on a full disk.
         Raises DatabaseError where the database is silent.
         """
         if self._sessions is None:
@@ -153,8 +156,8 @@ class Database:
                 yield session
         except (TimeoutError, ConnectionError, gaierror) as error:
             raise DatabaseError("the database does not answer") from error
-        if erasing and self._address.is_sqlite:
-            await self._empty_journal()
+        if erasing and self._journal is not None:
+            await self._journal.empty()
             await self._keep_room()
 
     async def _make_room(self) -> None:
@@ -164,18 +167,6 @@ class Database:
     async def _keep_room(self) -> None:
         if self._reserve is not None:
             await asyncio.to_thread(self._reserve.keep)
-
-    async def _empty_journal(self) -> None:
-        """The pages as they were before stand in the write-ahead log until it is truncated."""
-        try:
-            async with self._engine.connect() as connection:
-                alone = await connection.execution_options(isolation_level="AUTOCOMMIT")
-                busy, *_ = (await alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).one()
-        except SQLAlchemyError as error:
-            logger.warning("deleted text is still in the journal", reason=type(error).__name__)
-        else:
-            if busy:
-                logger.warning("deleted text is still in the journal", reason="somebody reads it")
 
 
 def _make_file(path: Path) -> None:

@@ -15,10 +15,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, delete, select, text
 from structlog.testing import capture_logs
 
-from gateway.database import Database, DatabaseError, Setting
+from gateway.database import Database, DatabaseError, Setting, journal
 from gateway.database import connection as connection_module
 from gateway.database.reserve import RESERVE_BYTES
 from gateway.database.tables import Base
@@ -178,6 +178,33 @@ async def test_what_is_deleted_on_a_full_disk_has_a_reserve_of_it(
     async with database.transaction(erasing=True):
         assert not reserve.exists()
     assert reserve.stat().st_size == RESERVE_BYTES
+    await database.close()
+
+
+async def test_what_is_deleted_beside_a_reader_leaves_the_files_when_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nobody who writes is kept waiting for it."""
+    monkeypatch.setattr(journal, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(journal, "_AGAIN_SECONDS", 0.01)
+    database = Database(f"sqlite:///{tmp_path}/voxfleet.db")
+    await database.open()
+    async with database.transaction() as rows:
+        rows.add(Setting(key="words that nobody else may read", value={}))
+    with closing(sqlite3.connect(tmp_path / "voxfleet.db")) as backup, capture_logs() as log:
+        backup.execute("BEGIN")
+        backup.execute("SELECT key FROM settings").fetchall()
+        for _ in range(2):
+            async with database.transaction(erasing=True) as rows:
+                await rows.execute(delete(Setting))
+        assert b"nobody else" in (tmp_path / "voxfleet.db-wal").read_bytes()
+        assert [line["reason"] for line in log] == ["somebody reads it"]
+        backup.rollback()
+        async with asyncio.timeout(30):
+            while len(log) < 2:  # noqa: ASYNC110 - what is waited for is a file
+                await asyncio.sleep(0.01)
+    for name in ("voxfleet.db", "voxfleet.db-wal"):
+        assert b"nobody else" not in (tmp_path / name).read_bytes()
     await database.close()
 
 
