@@ -13,6 +13,7 @@ play.py      `GET /tts`, for players; links.py: the same for who has a signed li
 models.py    `/v1/models`, which means something else to each
 registry.py  all of them
 dialogue.py  text that comes in pieces over a socket and is spoken meanwhile; contexts.py: several of them
+dialogue_socket.py  one of them over one socket
 hearing.py   who hears it
 cast.py      the same of several voices in turn
 openai/      `/v1/audio/speech` and its neighbours, `/v1/chat/completions`, `/v1/completions`

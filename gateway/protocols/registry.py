@@ -26,7 +26,7 @@ from gateway.protocols.openai import completions as openai_completions
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
 from gateway.protocols.openai import voices as openai_voices
-from gateway.protocols.telephony import jambonz, vapi
+from gateway.protocols.telephony import jambonz, jambonz_stream, vapi
 
 ROUTERS: tuple[APIRouter, ...] = (
     *(native.router, play.router, links.router, models.router),
@@ -36,7 +36,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
-    *(vapi.router, jambonz.router),
+    *(vapi.router, jambonz.router, jambonz_stream.router),
 )
 
 

@@ -6,6 +6,7 @@ from gateway.description import media
 from gateway.description.operation import Operation, Tag
 from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.protocols.deepgram.request import SpeakQuery
+from gateway.protocols.telephony.jambonz_stream import StreamQuery
 
 _TEXT = "Doors open at nine."
 _VOICE = {"voice_id": "default"}
@@ -216,6 +217,15 @@ TELEPHONY = Tag(
             "Speak a text, for a custom speech vendor of jambonz",
             parameters={"voice": "default"},
             body={"language": "en-US", "voice": "default", "type": "text", "text": _TEXT},
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/jambonz",
+            "Text in pieces over a socket, for a custom speech vendor of jambonz",
+            parameters={"voice": "default", "language": "en-US", "sampleRate": 8000},
+            fields=StreamQuery,
+            messages=({"type": "stream", "text": _TEXT}, {"type": "flush"}),
+            last="binary",
         ),
     ),
 )

@@ -17,7 +17,10 @@ from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol
 
 LIVE_PATH = "/ws/live"
-_TEXT_PATHS = (LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "/v2/speak", "/tts/websocket")
+_TEXT_PATHS = (
+    *(LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "/v2/speak", "/tts/websocket"),
+    "/jambonz",
+)
 """Ends of paths where text may come token by token, so that more messages a second are allowed."""
 
 PINGED_AT = "voxfleet.pinged_at"

@@ -41,7 +41,7 @@ class SpeakSocket(SpeakLink):
     def _greet(self) -> None:
         self._tell("Metadata", **self._facts, model_uuid=self._model_uuid)
 
-    def _obey(self, message: Speak | Command) -> None:
+    def _follow(self, message: Speak | Command) -> None:
         match message.type:
             case "Speak":
                 self._dialogue.append(message.text)

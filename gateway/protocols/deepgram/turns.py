@@ -89,7 +89,7 @@ class TurnSocket(SpeakLink):
 
     # ---------------------------------------------------------------------------------------- from the client
 
-    def _obey(self, message: Speak | Interrupt | Configure | Plain) -> None:
+    def _follow(self, message: Speak | Interrupt | Configure | Plain) -> None:
         match message:
             case Speak():
                 self._append(message.text)

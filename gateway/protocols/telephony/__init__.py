@@ -2,5 +2,5 @@
 
 query.py    what that address says of all texts
 vapi.py     custom voices of Vapi
-jambonz.py  custom speech vendors of jambonz
+jambonz.py  custom speech vendors of jambonz; jambonz_stream.py: with text that comes in pieces
 """

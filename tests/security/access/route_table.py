@@ -66,6 +66,7 @@ PUBLIC = {
     ("POST", "/v1/speak"),
     ("POST", "/vapi"),
     ("POST", "/jambonz"),
+    ("WEBSOCKET", "/jambonz"),
     ("WEBSOCKET", "/v1/speak"),
     ("POST", "/v2/speak"),
     ("WEBSOCKET", "/v2/speak"),

@@ -1,0 +1,132 @@
+"""One dialogue over one socket: messages come in, raw audio goes out in binary ones."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+import structlog
+from fastapi import WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
+from gateway.audio.encoders import stream_encoder
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError, error_response
+from gateway.live.messages import Start
+from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.tags import Tags
+from gateway.service import Gateway
+from sockets.outbox import send
+
+logger = structlog.get_logger(__name__)
+
+
+class DialogueSocket(DialogueListener):
+    """One socket, in the words of a protocol."""
+
+    protocol: ClassVar[str]
+
+    def __init__(
+        self, socket: ClientSocket, start: Start, format: str, caller: Caller, tags: Tags | None = None
+    ) -> None:
+        """`start` names the sample rate. `format`: of the audio, without a container."""
+        self._socket = socket
+        self._start = start
+        self._encoder = stream_encoder(format, start.sample_rate, noted=False)
+        self._sample_bytes = 2 if format == "pcm" else 1
+        self._dialogue = Dialogue(socket.gateway, socket.request_id, start, self.protocol, self, tags)
+        self._caller = caller
+
+    async def run(self) -> None:
+        """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
+        problem = None
+        try:
+            self._dialogue.open(self._caller)
+            self._greet()
+            await self._serve()
+        except ApiError as error:
+            problem = error
+        connection = self._socket.connection
+        if problem is None:
+            await connection.close(DONE)
+        else:
+            await send(connection, self._last_words(problem))
+            await connection.close(problem.close_code, problem.code)
+
+    @abstractmethod
+    def _greet(self) -> None:
+        """The first message."""
+
+    @abstractmethod
+    def _obey(self, message: str) -> None:
+        """Do what the client says. Raises ApiError, which it is warned of."""
+
+    @abstractmethod
+    def _warn(self, code: str, message: str) -> None:
+        """Of something that went wrong; the dialogue goes on."""
+
+    @abstractmethod
+    def _last_words(self, problem: ApiError) -> str:
+        """Why the dialogue ends."""
+
+    async def _speak(self) -> None:
+        """Until the client wants no more and all is said."""
+        await self._dialogue.run()
+
+    async def _serve(self) -> None:
+        reader = asyncio.create_task(self._read())
+        try:
+            async with self._socket.interruption:
+                await self._socket.flushed(self._speak())
+        finally:
+            reader.cancel()
+            self._socket.outbox.drop()
+
+    async def _read(self) -> None:
+        """Take messages until the client leaves. A wrong one is answered; the dialogue goes on."""
+        while True:
+            try:
+                self._obey(await self._socket.receive_text())
+            except ApiError as error:
+                self._warn(error.code, error.message)
+            except Exception as cause:
+                self._socket.interruption.end_with(cause)
+                if not isinstance(cause, WebSocketDisconnect):
+                    logger.exception("unhandled error", request_id=self._socket.request_id)
+                return
+
+    # ----------------------------------------------------------------------------------------- what is heard
+
+    def audio(self, pcm: bytes) -> None:
+        """The next samples."""
+        self._socket.outbox.put(self._encoder.encode(pcm))
+
+    def drop_audio(self) -> int:
+        """What has not left yet will not; in samples."""
+        return self._socket.outbox.drop_audio() // self._sample_bytes
+
+    def refused(self, error: dict[str, Any]) -> None:
+        """A sentence was not spoken."""
+        self._warn(error["code"], error["message"])
+
+
+async def serve_dialogue(
+    websocket: WebSocket,
+    ask: Callable[[Gateway, Caller], Awaitable[Callable[[ClientSocket], DialogueSocket]]],
+) -> None:
+    """Serve one client; one whose head is wrong is refused before the socket opens, as clients expect.
+
+    `ask` reads the head, and returns what serves the socket. Raises ApiError.
+    """
+    gateway: Gateway = websocket.app.state.gateway
+    try:
+        gateway.check_open()
+        serve = await ask(gateway, gateway.callers.identify(websocket))
+    except ApiError as error:
+        await websocket.send_denial_response(error_response(error, websocket.scope))
+        return
+    await serve_socket(websocket, lambda socket: serve(socket).run())
