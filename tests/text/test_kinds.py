@@ -62,7 +62,7 @@ ENGLISH = {
     " seventy-four), second Cir., Number three, twenty-one, c v, zero one two three four",
     "FCF $(1.2)m, (12/6–12/9), HP 45/60, B.1.1.529; Is 7 > 5? |−3| = 3": "FCF minus one point two million"
     " dollars, (December sixth to December ninth), HP forty-five out of sixty, B point one point one point"
-    " five hundred twenty-nine; Is seven greater than five? |minus three| equals three",
+    " five hundred twenty-nine; Is seven greater than five? the absolute value of minus three equals three",
     "Jimmy B., 1977; 2019 Honda Civic LX, 30/38 mpg, thru 3/14": "Jimmy B., nineteen seventy-seven; twenty"
     " nineteen Honda Civic LX, thirty, thirty-eight miles per gallon, thru March fourteenth",
     "dismissal 12/20 @ 1:15 p.m., polled 10/28–31, M–F 8a–5p": "dismissal December twentieth at one"
@@ -89,7 +89,8 @@ ENGLISH = {
     "(x+1)(x-1) = x² - 1": "(x plus one)(x minus one) equals x squared minus one",
     "x = (-b ± √(b² - 4ac)) / 2a": "x equals (minus b plus or minus the square root of (b squared minus four"
     " ac)) divided by two a",
-    "ΔH = −92, 2**10, |x| < 5": "ΔH equals minus ninety-two, two to the power of ten, |x| is less than five",
+    "ΔH = −92, 2**10, |x| < 5": "ΔH equals minus ninety-two, two to the power of ten, the absolute value"
+    " of x is less than five",
     "∀x ∈ A ∪ B": "for all x in A union B",
     "1. e4 e5 2. Nf3 Nc6 3. Bb5": "one. e four e five two. knight f three knight c six three. bishop b five",
     "20. Qxh7+ O-O-O 21. Rh8#": "twenty. queen takes h seven check castles queenside twenty-one. rook h eight"
@@ -152,6 +153,36 @@ ENGLISH = {
     " three seven four, four zero zero zero, five five five, two six seven one",
     "Out now · Music by Ann ⬇️": "Out now, Music by Ann",
     "(1/3) A thread": "(one of three) A thread",
+    "RWY 27L, runway 09R, ILS 22, a runway 18 months": "RWY two seven left, runway zero nine right, ILS two"
+    " two, a runway eighteen months",
+    "Fig. 3A, class 5A, 19 V, 3.42 A, the 5 A students": "Figure three A, class five A, nineteen volts, three"
+    " point four two amps, the five A students",
+    "50/60 Hz, 128/256 GB, 3/4 V": "fifty or sixty hertz, one hundred twenty-eight or two hundred fifty-six"
+    " gigabytes, three quarters V",
+    "2796×1290, M4×20 mm, 60×45.5×82 cm, 4 × 5 = 20": "two thousand seven hundred ninety-six by one thousand"
+    " two hundred ninety, M four by twenty millimeters, sixty by forty-five point five by eighty-two"
+    " centimeters, four times five equals twenty",
+    "dilute 1:10, a 1:50,000 map, a 1:200 dilution, odds of 5:1, back at 1:10": "dilute one to ten, a one to"
+    " fifty thousand map, a one to two hundred dilution, odds of five to one, back at one ten",
+    "9/9–10/2, reflexes 5/5-4/5, Mar 21–Apr 19, 21 May–2 June": "September ninth to October second,"
+    " reflexes five out of five to four fifths, March twenty-first to April nineteenth, the twenty-first of"
+    " May to the second of June",
+    "a 3,5 km trail, 12,5 mg, 3,5 %, 1,234 km, 48°12.5′N": "a three point five kilometer trail, twelve point"
+    " five milligrams, three point five percent, one thousand two hundred thirty-four kilometers,"
+    " forty-eight degrees twelve point five minutes N",
+    "9.5 L/cycle, 2 wt.% of it, 1/1.3\" sensor, Ø 8 mm, at 10,781'": "nine point five liters per cycle, two"
+    " weight percent of it, one over one point three inch sensor, diameter eight millimeters, at ten"
+    " thousand seven hundred eighty-one feet",
+    "∫₀¹ x² dx (2 s.f.), in 4/4 at 120 bpm": "the integral from zero to one of x squared dx (two s f), in"
+    " four four at one hundred twenty beats per minute",
+    "III.i.56, V.ii.12-14 (IV.ii)": "act three, scene one, line fifty-six, act five, scene two, lines twelve"
+    " to fourteen (act four, scene two)",
+    "Gen. 1:1–2:4, Ps 23, vv. 1–12, Psalm 119:105": "Genesis one one to two four, Psalm twenty-three, verses"
+    " one to twelve, Psalm one hundred nineteen, one hundred five",
+    "it's a 7/10, a 3/10 mile, PO x 10d, 142k mi., 7:25a.": "it's a seven out of ten, a three tenths mile,"
+    " PO for ten days, one hundred forty-two thousand miles, seven twenty-five a m",
+    "$1,950/mo. plus utils, m. 1824, bapt. 1742": "one thousand nine hundred fifty dollars per month plus"
+    " utils, m. eighteen twenty-four, bapt. seventeen forty-two",
 }
 
 

@@ -39,6 +39,7 @@ from gateway.text.english.subjects import (
     notation,
     offices,
     programs,
+    ratios,
     verses,
     weather,
 )
@@ -66,6 +67,7 @@ RULES = Rules(
     *citations.RULES,
     *doses.RULES,
     *notation.RULES,
+    *ratios.RULES,
     *calendar.RULES,
     *times.RULES,
     *programs.RULES,

@@ -98,6 +98,12 @@ def _from_to(match: re.Match[str]) -> str:
     return f"{first} to {_spoken_date(int(match['m2']), int(match['d2']), '')}"
 
 
+def _from_to_later(match: re.Match[str]) -> str | None:
+    """ "9/9–10/2", where the first is no fraction of one and the second comes later."""
+    month, day, month2, day2 = (int(match[name]) for name in ("m", "d", "m2", "d2"))
+    return _from_to(match) if month >= day and (month, day) < (month2, day2) else None
+
+
 def _day_first(match: re.Match[str]) -> str:
     years = f" {year(int(match['year']))}" if match["year"] else ""
     of = (
@@ -156,7 +162,7 @@ RULES: tuple[Rule, ...] = (
         _days_of_month,
     ),
     rule(
-        rf"\b{_MONTH}\s{{1,2}}{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
+        rf"\b{_MONTH}\s{{1,2}}{_DAY}(?:st|nd|rd|th)?(?![\d:.]\d|\d|:|\s(?:sts?|dc|sc)\b)(?:,?\s{_YEAR}\b(?!\s?(?:people|units)))?",
         _month_first,
     ),
     rule(
@@ -194,6 +200,13 @@ RULES: tuple[Rule, ...] = (
         r"(?P<m2>1[0-2]|0?[1-9])/(?P<d2>[12]\d|3[01]|0?[1-9])(?![\w/]|\.\d|\s?[\"”]|\s?(?:in|inch|lb|cups?|miles?)\b)",
         _from_to,
     ),
+    rule(
+        r"(?<![\w./-])(?P<m>1[0-2]|[1-9])/(?P<d>1[0-2]|[1-9])[-–—](?P<m2>1[0-2]|[1-9])/(?P<d2>[12]\d|3[01]|[1-9])"
+        r"(?![\w/]|\.\d|\s?[\"”]|\s?(?:in|inch|lb|cups?|miles?)\b)",
+        _from_to_later,
+    ),
+    rule(rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?(?:,\s\d{{4}})?(?P<say>{_TO})(?=(?:{_NAMED})\b)", " to "),
+    rule(rf"\b\d{{1,2}}\s{_MONTH}(?:\s\d{{4}})?(?P<say>{_TO})(?=\d{{1,2}}\s(?:{_NAMED})\b)", " to "),
     rule(
         r"(?<!\b[Tt]he )(?<![-–—])\b(?P<say>(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\.)"
         r"(?=[,;:/)]|\s(?:[&~]|[a-z]))",

@@ -13,8 +13,9 @@ from gateway.text.rules import rule
 _ONLY_ATTACHED = frozenset("VWAJN")
 """After a space a capital letter is rather a name: "the 5 A students"."""
 _PLACE = re.compile(
-    r"\b(?:seat|row|gate|room|flat|unit|apartment|apt\.|suite|exit|size|platform|bus|scene|bay|hall|locker|"
-    r"track)s? $",
+    r"\b(?:(?:seat|row|gate|room|flat|unit|apartment|suite|exit|size|platform|bus|scene|bay|hall|locker|track|"
+    r"fig(?:ure)?|table|section|chapter|exhibit|question|step|class|type|schedule|article|phase|coach|zone)s?|"
+    r"apt\.|figs?\.) $",
     re.I,
 )
 """What is called "12A"."""
@@ -28,7 +29,7 @@ def _measure(match: re.Match[str]) -> str | None:
     name, amount = match["unit"], match["amount"]
     before = match.string[max(0, match.start() - 12) : match.start()]
     if name in _ONLY_ATTACHED and (
-        match["space"]
+        (match["space"] and name != "V" and not (name == "A" and "." in amount))
         or (name == "A" and _MODEL.search(before))
         or _PLACE.search(before)
         or _STREET.match(match.string, match.end())
@@ -108,6 +109,24 @@ def _percent(match: re.Match[str]) -> str:
     return {"%": " percent", "‰": " per mille", "％": " percent"}[match[0].strip()]
 
 
+def _or(match: re.Match[str]) -> str:
+    """ "50/60 Hz"."""
+    return f"{number(match['first'])} or {number(match['last'])} {plural_unit(UNITS[match['unit']])}"
+
+
+def _with_comma(match: re.Match[str]) -> str:
+    """ "3,5 km", as it is written in most of Europe."""
+    unit = UNITS[match["unit"]]
+    unit = unit if describes(match.string, match.start(), match.end()) else plural_unit(unit)
+    return f"{number(match['amount'].replace(',', '.'))} {unit}"
+
+
+def _feet(match: re.Match[str]) -> str | None:
+    """Where no quotation has begun that the sign may close."""
+    before = match.string[max(0, match.start() - _NEAR) : match.start()]
+    return None if re.search(r"(?:^|\s)['‘]\w", before) else " feet"
+
+
 def _hyphened(match: re.Match[str]) -> str:
     """Of "a 14-oz can"."""
     return f"{number(match['amount'])} {UNITS[match['unit']]}"
@@ -153,11 +172,15 @@ MANY = (
 """What there are millions of."""
 _QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _FEET = "'’"
+_PAIRED = "Hz|kHz|MHz|GHz|V|kV|W|kW|[KMGT]B|mAh|mA|fps|[MG]bps"
+"""Units of things that are made for two measures, "110/220 V"."""
+_SHARES = {"wt": "weight", "vol": "volume", "mol": "mole"}
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
 _BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=\d[x×]))"
 RULES = (
     rule(
-        rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?(?=[NSEW]\b)",
+        rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?"
+        r"(?=[NSEW]\b)",
         _arc,
     ),
     rule(
@@ -201,6 +224,18 @@ RULES = (
         _hyphened,
     ),
     rule(r"(?<=[\d½¼¾⅛⅜⅝⅞])[\"”](?=\s[a-z]|[,;.)]|\s?$)", _inches),
+    rule(r"(?<=\d,\d{3})['’′](?=[\s.,;:)]|$)", _feet),
+    rule(
+        rf"(?<![\w./])(?P<first>\d{{2,4}})/(?P<last>\d{{2,4}})\s?(?P<unit>{_PAIRED}){UNIT_END}",
+        _or,
+    ),
+    rule(rf"(?<![\w.,])(?P<amount>\d{{1,3}},\d{{1,2}})\s?(?P<unit>{UNIT}){UNIT_END}", _with_comma),
+    rule(
+        r"(?<![\w.,])(?P<say>\d{1,3},\d{1,2})(?=\s?[%‰])",
+        lambda match: number(match["say"].replace(",", ".")),
+    ),
+    rule(r"(?<=\d)\s?(?P<of>wt|vol|mol)\.?\s?%", lambda match: f" {_SHARES[match['of']]} percent"),
+    rule(r"[Ø⌀]\s?(?=\d)", "diameter "),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),

@@ -28,6 +28,7 @@ def _unit(match: re.Match[str]) -> str:
 
 
 _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
+_LOADS = "cycle|wash|load|tablet|capsule|cup|bottle|lap|use|trip|page|bed|head"
 _EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)/mi\b", " per mile"),
@@ -43,14 +44,15 @@ RULES: tuple[Rule, ...] = (
         _between,
     ),
     rule(
-        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|[dhsLg]|kg|km|m[lL]|d[lL]|mol|c?m[²³]|mile))(?![\w²³])",
+        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|{_LOADS}|[dhsLg]|kg|km|m[lL]|d[lL]|mol|c?m[²³]|mile))(?![\w²³])",
         _per,
     ),
     rule(r"\d\s?m[lL]/min(?P<say>/)(?=1\.73)", " per "),
     rule(rf"\d\s[a-z]{{3,12}}(?P<say>/(?P<per>{_TIME}|person))\b", _per),
     rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(
-        rf"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<per>{_EACH})\b",
+        rf"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<per>{_EACH})\b"
+        r"(?:(?<=/(?:mo|yr|wk|hr|lb|oz))\.(?=\s[a-z+&]|[,;:)]))?",
         _per,
     ),
 )

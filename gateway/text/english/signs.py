@@ -151,6 +151,9 @@ _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
 _OPERAND = r"(?<=[\w)\]²³.°%!])"
+_SIZE = r"\d{1,5}(?:\.\d{1,3})?"
+_LONG = rf"{_SIZE}\s?(?:px|pixels?|[cm]m|m|in|inch(?:es)?|ft|feet|[\"”″])(?![A-Za-z²³])"
+"""One side of something."""
 _NUMBERED = "|".join(
     rf"(?<=\b{name}\.)" for name in ("[Pp]", "pp", "[Nn]o", "[Ff]ig", "[Vv]ol", "[Cc]h", "[Oo]p", "[Ll]v")
 )
@@ -196,9 +199,19 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"\b(?:Windows|Android|iOS|macOS|iPhone|Win)\s?\d{1,2}(?P<say>/)(?=\d{1,2}(?!\d))", ", "),
     rule(r"(?<![\w./])(\d{1,2})/(\d{1,3})(?:st|nd|rd|th)s?\b", _parts_of),
+    rule(
+        r"\b(?:an?|easy)\s(?P<say>([2-9])/(10))(?![\w/-]|\.\d|\s(?:of|inch|mile|chance|scale|share|split)\b)",
+        lambda match: f"{number(match[2])} out of {number(match[3])}",
+    ),
+    rule(
+        r"(?<![\w./])(\d{1,3})/(\d{1,3}\.\d{1,3})(?![\w/]|\.\d)",
+        lambda match: f"{number(match[1])} over {number(match[2])}",
+    ),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
     rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
     rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$∑∏∫∂-])", _operate),
+    rule(rf"(?<=\d)\s?×\s?(?={_SIZE}\s?×\s?{_LONG}|{_LONG})", " by "),
+    rule(r"(?<=\d{3})\s?×\s?(?=\d{3,4}(?!\d|[.,]\d|\s?[=×]))", " by "),
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
@@ -246,7 +259,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
-    rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _scaled),
+    rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers|mi\b))", _scaled),
+    rule(r"(?<=\d[kK] )mi\b(?:\.(?=[,;:)]|\s[a-z]))?", "miles"),
     rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{MANY})\b)", _scaled),
     rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),

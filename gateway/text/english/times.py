@@ -122,7 +122,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{cardinal(int(match['first']))} a m to {cardinal(int(match['last']))} p m",
     ),
     rule(
-        r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|$)(?!\sm\b)(?!(?<=\sa)\s[^-–])",
+        r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|\.?$|\.\s[A-Z])(?!\sm\b)(?!(?<=\sa)\s[^-–])",
         lambda match: f" {match['half']} m",
     ),
     rule(

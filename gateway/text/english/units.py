@@ -73,7 +73,8 @@ _DIMENSION = {
     unit.replace("_", " "): number for number, units in enumerate(_DIMENSIONS) for unit in units.split()
 }
 UNIT_END = (
-    r"(?![A-Za-z0-9²³'’]|\([a-z0-9]{1,3}\))(?:\.(?=[,;:)]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
+    r"(?![A-Za-z0-9²³'’]|\.[a-z]\.|\([a-z0-9]{1,3}\))"
+    r"(?:\.(?=[,;:)]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
 )
 """With a full stop where the sentence goes on behind it."""
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))

@@ -125,5 +125,5 @@ RULES: tuple[Rule, ...] = (
         _year,
     ),
     rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
-    rule(rf"\b(?:AD|[Bb]orn|d\.|b\.)\s(?P<say>{_CENTURIES})\b", _year),
+    rule(rf"\b(?:AD|[Bb]orn|[dbm]\.|bapt\.|bur\.|fl\.)\s(?P<say>{_CENTURIES})\b", _year),
 )

@@ -6,6 +6,7 @@ doses.py      what doctors write
 notation.py   music
 offices.py    mails, letters and notices
 programs.py   logs of changes and programs
+ratios.py     scales, dilutions, odds
 weather.py    weather at airports
 formulas.py   chemistry, algebra, names of models
 """

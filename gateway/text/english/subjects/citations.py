@@ -33,6 +33,18 @@ def _chords(match: re.Match[str]) -> str | None:
     return None if None in values or set(values) == {1} else " ".join(map(cardinal, filter(None, values)))
 
 
+def _play(match: re.Match[str]) -> str | None:
+    """ "III.ii.56"."""
+    act, scene = roman(match["act"]), roman(match["scene"].upper())
+    if act is None or scene is None:
+        return None
+    said = f"act {cardinal(act)}, scene {cardinal(scene)}"
+    if match["line"]:
+        said += f", line{'s' if match['last'] else ''} {cardinal(int(match['line']))}"
+    return said + (f" to {cardinal(int(match['last']))}" if match["last"] else "")
+
+
+_SCENE = r"(?P<act>[IVX]{1,4})\.(?P<scene>[ivx]{1,5})"
 _NUMERAL = "(?:[IV]{1,3}|[iv]{1,3})"
 RULES: tuple[Rule, ...] = (
     rule(r"(?:U\.S\.C\.|USC) §\s?(?P<say>[1-9]\d{3})(?!\d|[.,]\d)", _code),
@@ -59,5 +71,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<!\w)\[(?P<say>(?:19|20)\d\d)\](?=\s(?:\d{1,2}\s)?[A-Z])", lambda match: year(int(match["say"]))
     ),
     rule(r"\barXiv:\s?(\d{4})\.(\d{4,5})(?!\d)", _paper),
+    rule(rf"(?<![\w.]){_SCENE}\.(?P<line>\d{{1,4}})(?:[-–](?P<last>\d{{1,4}}))?(?![\w.]\w|\w)", _play),
+    rule(rf"(?<=\(){_SCENE}(?P<line>)(?P<last>)(?=\))", _play),
     rule(rf"(?<![\w-]){_NUMERAL}(?:[-–]{_NUMERAL}){{2,7}}(?![\w-])", _chords),
 )

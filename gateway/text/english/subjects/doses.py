@@ -37,7 +37,7 @@ def _days(match: re.Match[str]) -> str:
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.-])q(?P<first>[1-9]\d?)(?:\s?[-–]\s?(?P<last>[1-9]\d?))?\s?h(?:rs?)?\b", _every),
     rule(r"\bCA[ -]?(\d{2})-(\d)\b", lambda match: f"CA {cardinal(int(match[1]))} {cardinal(int(match[2]))}"),
-    rule(r"(?<=[A-Za-z.)])\sx(?P<days>\d{1,2})d\b", _days),
+    rule(r"(?<=[A-Za-z.)])\sx\s?(?P<days>\d{1,2})d\b", _days),
     rule(rf"(?<=[A-Za-z.)])\sx\s?(?=\d{{1,3}}\s{_PERIODS}\b)", " for "),
     rule(
         r"(?<=[a-z])/(?P<per>24|12|48)\s?h(?:rs?)?\b",

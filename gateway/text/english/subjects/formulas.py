@@ -54,6 +54,16 @@ def _run(match: re.Match[str]) -> str:
     return f"{_RUNS[name]} {'as' if name == 'lim' else 'from' if '→' in match['over'] else 'over'} "
 
 
+def _integral(match: re.Match[str]) -> str:
+    """From where to where it goes."""
+    first = number(match["first"].translate(_LOWERED))
+    last = "infinity" if match["last"] == "∞" else number(match["last"].translate(FIGURES))
+    return f"the integral from {first} to {last} of "
+
+
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_ABSOLUTE = r"[\w−-](?:[\w\s+−*/^-]{0,30}\w)?"
+_RELATED = r"(?=\s?[=<>≤≥]\s?[\w−-])"
 _OVER = r"(?P<name>[∑∏∫]|\blim)\((?=(?P<over>[^()\n]{1,60})\))"
 _TERM = rf"[\d(]|[a-z](?=\s?[-+*/=<>≤≥^{RAISED}),.;]|\s(?:and|or|is|where)\b|$)"
 """Of an equation: no article."""
@@ -88,6 +98,9 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[\w)}}\]|°])(?P<say>\s?[{''.join(_BETWEEN)}]\s?)(?=[\w({{\[√∅∠△-])",
         lambda match: f" {_BETWEEN[match['say'].strip()]} ",
     ),
+    rule(rf"∫(?P<first>[₀-₉]{{1,3}})(?P<last>[{RAISED}]{{1,3}}|∞)\s?", _integral),
+    rule(rf"(?<![\w|)])(?P<say>\|){_ABSOLUTE}\|{_RELATED}", "the absolute value of "),
+    rule(rf"(?<![\w|)])\|{_ABSOLUTE}(?P<say>\|){_RELATED}", ""),
     rule(_OVER, _run),
     rule(r"(?:[∑∏∫]|\blim)\([^()\n]{1,60}(?P<say>\)\s?)", " of "),
     rule(r"(?<=\blim\(\w)\s?→\s?", " goes to "),

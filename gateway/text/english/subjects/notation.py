@@ -48,6 +48,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"[♩♪]\s?=\s?(?=\d)", lambda match: f"{_NOTES[match[0][0]]} equals "),
     rule(rf"(?<![\w./]){_METRE}(?=\s(?:{_METRES})\b)", _metre),
     rule(r"\b[Ii]n (?P<say>(?P<beats>[2-7]|9|12)/(?P<note>[48]))(?=[.,;:!?)]|$|\s(?:at|with)\b)", _metre),
+    rule(rf"(?<![\w./]){_METRE}(?=,?\s(?:at\s)?\d{{2,3}}\s?(?:bpm|BPM|beats)\b)", _metre),
+    rule(rf"\b[Tt]ime sig(?:\.|nature)?:?\s{_METRE}(?![\w/])", _metre),
     rule(rf"(?<![A-Za-z])[A-G](?P<say>#){_CHORD}", "sharp"),
     rule(rf"(?<![A-Za-z])[A-G](?P<say>b)(?![2348]){_CHORD}(?!\d[A-Za-z])", "flat"),
     rule(r"(?<![A-Za-z])[A-G][#b♯♭]?(?:m|maj|min|dim)?7(?P<say>b)(?=[59])", "flat"),

@@ -60,9 +60,22 @@ def _verse(match: re.Match[str]) -> str | None:
     if match["last"] and int(match["last"]) <= int(match["verse"]):
         return None
     chapter, verse = (cardinal(int(match[part])) for part in ("chapter", "verse"))
-    return f"{chapter}, {verse} to {cardinal(int(match['last']))}" if match["last"] else f"{chapter} {verse}"
+    if match["last"]:
+        return f"{chapter}, {verse} to {cardinal(int(match['last']))}"
+    return f"{chapter}, {verse}" if int(match["verse"]) >= _LONG else f"{chapter} {verse}"
 
 
+def _to_chapter(match: re.Match[str]) -> str | None:
+    """ "Genesis 1:1–2:4a"."""
+    if _full(match["book"], match["number"] is not None) is None:
+        return None
+    first, last = (" ".join(cardinal(int(match[part])) for part in parts) for parts in _ENDS)
+    return f"{first} to {last}"
+
+
+_ENDS = (("chapter", "verse"), ("chapter2", "verse2"))
+_LONG = 100
+"""From here on a number of a verse has so many words that its chapter needs a comma."""
 _NAME = r"(?<![\w.,:])(?:(?P<number>[123])\s)?(?P<book>[A-Za-z][a-z]{1,13}(?:['’]an\b)?\.?)"
 _NO_ELEMENT = "It|So|If|We|My|To|Do|On|Or|By|Of|An|Is|Go|Oh|[AO]"
 _AFTER_WORD = (
@@ -76,6 +89,13 @@ _VERSE_BEGINS = (
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![^\s(“‘\"—])(?<!\b\w\s)(?<!\b[ckm]m\s)[{RAISED}]{{1,3}}(?={_VERSE_BEGINS})\s?", ""),
     rule(rf"(?P<say>{_NAME})(?=\s[1-9]\d{{0,2}}:[1-9]\d{{0,2}}(?!\d|\s?[ap]\.?m))", _book),
+    rule(
+        rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}})\s?[-–]\s?"
+        r"(?P<chapter2>[1-9]\d{0,2}):(?P<verse2>[1-9]\d{0,2}))(?![\d:])",
+        _to_chapter,
+    ),
+    rule(r"\bPs\.?(?=\s(?:1[0-4]\d|150|[1-9]\d?)(?![\w:/-]|\.\d))", "Psalm"),
+    rule(r"(?<![\w.])vv\.(?=\s?\d)", "verses"),
     rule(
         rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}})(?:[-–](?P<last>\d{{1,3}}))?)"
         r"(?![\w:]|\.\d|\s?[ap]\.?m|\s?[-–]\s?\d)",

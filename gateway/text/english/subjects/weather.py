@@ -113,7 +113,16 @@ def _report(match: re.Match[str]) -> str:
     return f"{kind}{' '.join(match['station'])}, the {when}, {groups}"
 
 
+def _runway(match: re.Match[str]) -> str:
+    side = f" {_SIDES[match['side']]}" if match["side"] else ""
+    return digits(match["way"]) + side
+
+
+_SIDES = {"L": "left", "R": "right", "C": "center"}
+_WAY = r"(?P<say>(?P<way>0?[1-9]|[12]\d|3[0-6])"
 RULES: tuple[Rule, ...] = (
+    rule(rf"\b[Rr]unways?\s{_WAY}(?P<side>[LRC]))(?!\w)", _runway),
+    rule(rf"\b(?:RWY|ILS)\s{_WAY}(?P<side>[LRC])?)(?![\w/]|[.,]\d)", _runway),
     rule(
         r"(?<![\w-])(?:(?P<kind>METAR|SPECI|TAF)\s(?:(?:COR|AMD)\s)?)?(?P<station>[A-Z]{4})\s"
         r"(?P<day>0[1-9]|[12]\d|3[01])(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)Z"
