@@ -10,10 +10,13 @@ were left alone stand for themselves.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import ge, itemgetter
+
+_IDEOGRAM = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True)
@@ -133,4 +136,9 @@ def _touch(left: str, right: str) -> bool:
 
 def is_ideogram(character: str) -> bool:
     """Whether the character is a Chinese one."""
-    return bool(character) and ("\u3400" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff")
+    return _IDEOGRAM.match(character) is not None
+
+
+def has_ideogram(text: str) -> bool:
+    """Whether one of its characters is."""
+    return _IDEOGRAM.search(text) is not None

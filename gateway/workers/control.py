@@ -82,7 +82,7 @@ class WorkerControl:
     def _agreed(kind: type[Answer], is_success: bool, answer: bytes) -> Answer:
         """The worker's answer. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
         try:
-            if has_too_many_values(answer.decode("utf-8", "replace"), MOST_MESSAGE_VALUES):
+            if has_too_many_values(answer, MOST_MESSAGE_VALUES):
                 raise ValueError("pydantic copies all of them for each field that is missing")
             if is_success:
                 return kind.model_validate_json(answer)

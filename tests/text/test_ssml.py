@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.text import Lexicon, normalise
-from gateway.text.spoken import is_ideogram
+from gateway.text.spoken import has_ideogram
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 
 LONG_TIME = f"<say-as interpret-as='time'>{'1一' * 100}</say-as>"
@@ -95,16 +97,33 @@ def test_very_many_short_texts_may_be_read_as_their_author_says() -> None:
 def test_a_document_is_looked_through_once_for_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
-    def counted(character: str) -> bool:
+    def counted(text: str) -> bool:
         nonlocal looked_at
-        looked_at += 1
-        return is_ideogram(character)
+        looked_at += len(text)
+        return has_ideogram(text)
 
     for module in ("reader", "writer"):
-        monkeypatch.setattr(f"gateway.text.ssml.{module}.is_ideogram", counted)
+        monkeypatch.setattr(f"gateway.text.ssml.{module}.has_ideogram", counted)
     inner = "several words <say-as interpret-as='cardinal'>2</say-as> " * 200
     parse(inner)
     assert looked_at < 2 * len(inner)
+
+
+def test_nothing_is_called_for_each_of_its_characters() -> None:
+    """A megabyte was looked at one by one, on the event loop: everybody waited for a quarter of a second."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        script = parse("a\n" * 50_000)
+    finally:
+        sys.setprofile(None)
+    assert script.text == "a " * 49_999 + "a"
+    assert calls < 1000
 
 
 @pytest.mark.parametrize(

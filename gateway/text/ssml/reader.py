@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 from gateway.text.language import is_language_code
 from gateway.text.lexicon import check_spoken
-from gateway.text.spoken import is_ideogram
+from gateway.text.spoken import has_ideogram
 from gateway.text.ssml.say_as import DATE_FORMATS, KINDS, CannotSay, by_name, say_as
 from gateway.text.ssml.script import Script, SsmlError
 from gateway.text.ssml.values import PARAGRAPH_SECONDS, SENTENCE_SECONDS, rate_of, seconds_of
@@ -168,4 +168,4 @@ class _Reader:
     def _language_of(self, written: str) -> str:
         if self.language is not None:
             return "zh" if self.language.lower().startswith("zh") else "en"
-        return "zh" if self.writer.has_ideograms or any(map(is_ideogram, written)) else "en"
+        return "zh" if self.writer.has_ideograms or has_ideogram(written) else "en"

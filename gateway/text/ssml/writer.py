@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
-from gateway.text.spoken import Edit, is_ideogram
+from gateway.text.spoken import Edit, has_ideogram
 from gateway.text.ssml.script import Passage, Script, SsmlError
 from gateway.text.ssml.values import LONGEST_PAUSE_SECONDS
 from models.sentences import has_words
@@ -19,8 +18,12 @@ class ScriptWriter:
     """Takes text and pauses in the order in which they are said."""
 
     passages: list[Passage] = field(default_factory=list)
-    text: str = ""
+    texts: list[str] = field(default_factory=list)
     """Of the passage that is being written, with every run of white space as one space."""
+    length: int = 0
+    """Of all of them."""
+    is_blank: bool = True
+    """Whether they are white space alone."""
     has_ideograms: bool = False
     """Whether that text has any."""
     fixed: list[Edit] = field(default_factory=list)
@@ -45,17 +48,20 @@ class ScriptWriter:
         """Text; `spoken` is said for it, and `named` by a model that cannot spell."""
         if data.strip():
             self._end_passage(rate)
-        words = re.sub(r"\s+", " ", data)
-        if not self.text or self.text.endswith(" "):
+        words = " ".join(f".{data}.".split())[1:-1]
+        if not self.texts or self.texts[-1].endswith(" "):
             words = words.removeprefix(" ")
         if spoken is not None:
-            self.fixed.append(Edit(len(self.text), len(self.text) + len(words), spoken, named))
-        self.text += words
-        self.has_ideograms = self.has_ideograms or any(map(is_ideogram, words))
+            self.fixed.append(Edit(self.length, self.length + len(words), spoken, named))
+        if words:
+            self.texts.append(words)
+        self.length += len(words)
+        self.is_blank = self.is_blank and not words.strip()
+        self.has_ideograms = self.has_ideograms or has_ideogram(words)
 
     def script(self, language: str | None) -> Script:
         """The whole. Raises SsmlError."""
-        if self.text.strip():
+        if not self.is_blank:
             self._close()
         if not self.passages:
             raise SsmlError("there are no words in it")
@@ -69,19 +75,19 @@ class ScriptWriter:
     def _end_passage(self, rate: float) -> None:
         """What follows comes after a pause, or at another rate, if that is so."""
         seconds = self.boundary if self.explicit is None else self.explicit
-        if not self.text.strip() and not self.passages:
+        if self.is_blank and not self.passages:
             seconds = self.explicit or 0.0
         parted = seconds > 0 or self.boundary > 0 or self.rate != rate
-        if parted and self.text.strip():
+        if parted and not self.is_blank:
             self._close()
         if parted:
-            self.before, self.text, self.fixed = self.before + seconds, "", []
-            self.has_ideograms = False
+            self.before, self.texts, self.fixed = self.before + seconds, [], []
+            self.length, self.is_blank, self.has_ideograms = 0, True, False
         self.explicit, self.boundary, self.rate = None, 0.0, rate
 
     def _close(self) -> None:
         """Signs of which no word is said belong to the words before them."""
-        text = self.text.rstrip()
+        text = "".join(self.texts).rstrip()
         if not has_words(text) and not any(has_words(edit.spoken) for edit in self.fixed):
             if self.passages:
                 self.passages[-1] = replace(self.passages[-1], text=self.passages[-1].text + text)

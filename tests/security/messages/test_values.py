@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway import bodies
-from gateway.bodies import parse_message
+from gateway.bodies import ValueCount, parse_message
 from gateway.errors import ApiError
 from gateway.live.messages import parse_command, parse_start
 from gateway.protocols.elevenlabs.messages import read_lines, read_message
@@ -69,6 +69,23 @@ async def test_a_body_of_very_many_values_is_not_parsed(
     error = loads(answer.content)["error"]
     assert (answer.status_code, error["code"]) == (400, "invalid_json")
     assert error["message"] == "the body has more than 50000 values"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32-be"])
+@pytest.mark.parametrize("length", [1, 3, 1000])
+def test_values_are_counted_while_a_body_comes(length: int, encoding: str) -> None:
+    """Six megabytes, counted when all of them were there, held up everybody for a fifth of a second."""
+    body = json.dumps({'\\"[,{': ['\\[,{"', "[,{\u212c\\\\", [], {}]}, ensure_ascii=False).encode(encoding)
+    values, few_values, few_lists = ValueCount(7, 4), ValueCount(6), ValueCount(7, 3)
+    for start in range(0, len(body), length):
+        for count in (values, few_values, few_lists):
+            count.add(body[start : start + length])
+    assert values.count == 7
+    values.check()
+    with pytest.raises(ApiError, match="more than 6 values"):
+        few_values.check()
+    with pytest.raises(ApiError, match="more than 3 lists and objects"):
+        few_lists.check()
 
 
 async def test_a_prompt_may_have_many_tokens_and_not_many_lists(tmp_path: Path) -> None:
