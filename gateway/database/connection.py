@@ -32,6 +32,7 @@ from gateway.database.journal import Journal
 from gateway.database.names import fold_names
 from gateway.database.present import Present
 from gateway.database.reserve import Reserve
+from gateway.database.tables import Base
 
 logger = structlog.get_logger(__name__)
 
@@ -207,6 +208,7 @@ def _migrate(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
     if (version := version_of(connection)) != HEAD:
         _upgrade(connection, version)
+    check_whole(connection)
     fold_names(connection)
 
 
@@ -215,6 +217,16 @@ def version_of(connection: Connection) -> str | None:
     if not inspect_tables(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def check_whole(connection: Connection) -> None:
+    """Of tables of this version: raise DatabaseError where some are missing."""
+    if missing := sorted(Base.metadata.tables.keys() - set(inspect_tables(connection).get_table_names())):
+        message = (
+            f"the database is not whole, as after a restore that was cut off: it lacks table {missing[0]}"
+        )
+        message += f" and {len(missing) - 1} more" if missing[1:] else ""
+        raise DatabaseError(f"{message}. Restore it again, into an empty one")
 
 
 def newer(version: str | None) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.database.address import BUSY_SECONDS, UNUSABLE, Address, DatabaseError
-from gateway.database.connection import HEAD, MIGRATIONS, newer, version_of
+from gateway.database.connection import HEAD, MIGRATIONS, check_whole, newer, version_of
 
 _IN_USE = "UPDATE alembic_version SET version_num = version_num"
 _EMPTY = "CREATE TABLE voxfleet_trial (number INTEGER)"
@@ -62,4 +62,5 @@ def _write(connection: Connection) -> str:
         return "empty; the first gateway makes the tables"
     if version != HEAD:
         return f"tables at {version}; the next gateway brings them to {HEAD}"
+    check_whole(connection)
     return "tables of this version, can be written"

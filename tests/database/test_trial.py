@@ -46,6 +46,19 @@ async def test_newer_tables_are_refused(database: Database, database_url: str) -
         await try_database(database_url)
 
 
+async def test_tables_that_were_restored_in_part_are_refused_by_all(
+    database: Database, database_url: str
+) -> None:
+    async with database.transaction() as rows:
+        for table in ("book_blocks", "voices"):
+            await rows.execute(text(f"DROP TABLE {table}"))
+    told = "not whole, as after a restore that was cut off: it lacks table book_blocks and 1 more"
+    with pytest.raises(DatabaseError, match=told):
+        await try_database(database_url)
+    with pytest.raises(DatabaseError, match=told):
+        await Database(database_url).open()
+
+
 async def test_an_empty_one_stays_empty(postgres: PostgresServer, tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     for url in (postgres.create_database(), f"sqlite:///{tmp_path}/empty.db"):
