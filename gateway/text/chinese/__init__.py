@@ -8,7 +8,7 @@ units.py    units, and their names
 counting.py  of it, what is about counting
 two.py      of that, 二 and 两
 notation.py  of it, mathematics and music
-subjects.py of it, what readers of one subject say
+subjects/   of it, what readers of one subject say: sport, medicine
 money.py    of it, sums of money
 names.py    of it, what names something: plates, service numbers, verses
 days.py     of it, days with a point, and decimals like them

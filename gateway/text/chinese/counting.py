@@ -48,6 +48,11 @@ def _in_equation(match: re.Match[str]) -> str | None:
     return {"+": "加", "-": "减"}[match["say"]] if "=" in match.string else None
 
 
+def say_digits(match: re.Match[str]) -> str:
+    """One by one."""
+    return digits(match["say"])
+
+
 def say_number(match: re.Match[str]) -> str:
     return number(match["say"])
 

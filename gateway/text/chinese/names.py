@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.chinese.counting import say_digits
 from gateway.text.chinese.numbers import cardinal, digits, phone
+from gateway.text.chinese.subjects.sport import score
 from gateway.text.rules import Rule, rule
 
 _BOOKS = (
@@ -22,10 +24,6 @@ def _verse(match: re.Match[str]) -> str:
     last = f"到{cardinal(int(match['last']))}" if match["last"] else ""
     chapter = "篇" if match["book"] == "诗篇" else "章"
     return f"{cardinal(int(match['chapter']))}{chapter}{cardinal(int(match['verse']))}{last}节"
-
-
-def _digits(match: re.Match[str]) -> str:
-    return digits(match["say"])
 
 
 def _phone(match: re.Match[str]) -> str:
@@ -93,11 +91,7 @@ def _named_day(match: re.Match[str]) -> str:
 
 def _scores(match: re.Match[str]) -> str:
     """Of one set after the other."""
-    return re.sub(r"(\d{1,3})[-:：](\d{1,3})", _score, match["say"])
-
-
-def _score(match: re.Match[str]) -> str:
-    return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
+    return re.sub(r"(\d{1,3})[-:：](\d{1,3})", score, match["say"])
 
 
 def _arc(match: re.Match[str]) -> str:
@@ -116,18 +110,18 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·• ]?(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{5,6}})(?![A-Za-z0-9])", _plate),
     rule(r"(?<!\d)(?P<say>\d{5,6})(?=客服|热线|官方|专线)", _phone),
     rule(r"(?<![\d/])(\d{2,3})/(\d{2,3})\s?mmHg", _pressure),
-    rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", _digits),
-    rule(r"(?<!\d)(?P<say>996|007)(?=工作|上班|加班|制)", _digits),
-    rule(r"(?<![A-Za-z])C(?P<say>9[12]9)(?!\d)", _digits),
+    rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", say_digits),
+    rule(r"(?<!\d)(?P<say>996|007)(?=工作|上班|加班|制)", say_digits),
+    rule(r"(?<![A-Za-z])C(?P<say>9[12]9)(?!\d)", say_digits),
     rule(rf"(?<=[{_MODELS}])-(?=\d)", ""),
     rule(r"(?<=[国省县]道)\s?[GSX]?(?P<say>\d{3})(?!\d)", _phone),
-    rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", _digits),
-    rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", _digits),
+    rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", say_digits),
+    rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", say_digits),
     rule(r"(?P<say>[（(]0\d{2,3}[）)]\s?\d{7,8})(?!\d)", _phone),
-    rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", _digits),
+    rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", say_digits),
     rule(r"(?<=[A-Za-z])(?P<say>(?:-\d{1,8}){2,5})(?![\w-])", _numbered),
     rule(r"(?<![\d.])(\d{1,2})/(\d{1,2})(?=\s?[（(](?:周|星期))", _day),
-    rule(r"(?<=《)(?P<say>\d{3,4})(?=》)", _digits),
+    rule(r"(?<=《)(?P<say>\d{3,4})(?=》)", say_digits),
     rule(r"满\d{1,5}(?P<say>-)(?=\d)", "减"),
     rule(
         r"(?:[宽高]比|比例|比率|屏幕|画面|赔率)[为是：:]?\s?(?P<say>(\d{1,3})[:：](\d{1,3}))(?![\d:]|\.\d)",
@@ -141,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d.-])(0\d{2,3}-\d{3,4}[- ]?\d{4})(?:-(\d{2,5}))?(?![\d-])",
         lambda match: phone(match[1]) + (f"转{phone(match[2])}" if match[2] else ""),
     ),
-    rule(r"(?:^|(?<=[，。！？~～\s哈呜]))(?P<say>6{3,}|23{3,}|5{3,})(?=[，。！？~～\s]|$)", _digits),
+    rule(r"(?:^|(?<=[，。！？~～\s哈呜]))(?P<say>6{3,}|23{3,}|5{3,})(?=[，。！？~～\s]|$)", say_digits),
     rule(r"(?:Windows|Win|Android|iOS|macOS|iPhone)\s?\d{1,2}(?P<say>/)(?=\d{1,2}(?!\d))", "、"),
     rule(r"(?<=[今明后昨前][天日][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
     rule(r"(?<=周[一二三四五六日天][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
@@ -161,32 +155,32 @@ RULES: tuple[Rule, ...] = (
         r"(?=\s?的?(?:比分|获胜|取胜|战胜|击败|横扫|逆转|不敌))",
         _scores,
     ),
-    rule(r"(?<=[（(〔\[【])(?P<say>(?:19|20)\d\d)(?=[）)〕\]】])", _digits),
-    rule(r"(?<=第\d[局盘节场][：:])\s?(\d{1,3})-(\d{1,3})(?![\d-])", _score),
-    rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|[款届版]|级(?!台阶|阶梯))", _digits),
-    rule(r"(?<!\d)(?P<say>\d{2,3})(?=年\d{1,2}月)", _digits),
+    rule(r"(?<=[（(〔\[【])(?P<say>(?:19|20)\d\d)(?=[）)〕\]】])", say_digits),
+    rule(r"(?<=第\d[局盘节场][：:])\s?(\d{1,3})-(\d{1,3})(?![\d-])", score),
+    rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|[款届版]|级(?!台阶|阶梯))", say_digits),
+    rule(r"(?<!\d)(?P<say>\d{2,3})(?=年\d{1,2}月)", say_digits),
     rule(r"(?<=[（(])(?P<say>(?:1\d{3}|20\d\d)\s?[-–—~～]\s?(?:1\d{3}|20\d\d))(?=[）)])", _years),
-    rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", _digits),
+    rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", say_digits),
     rule(r"(?<=[（(])(?P<say>\d{3,4}\s?[-–—~～]\s?\d{3,4})(?=年)", _years),
     rule(r"(?<=[（(])(?P<first>[1-9]\d{2})\s?[-–—~～]\s?(?P<last>[1-9]\d{2})(?=[）)])", _lived),
-    rule(r"(?<=[（(—–~～至]前)(?P<say>[1-9]\d{1,2}(?<!00))(?=年)", _digits),
+    rule(r"(?<=[（(—–~～至]前)(?P<say>[1-9]\d{1,2}(?<!00))(?=年)", say_digits),
     rule(
         r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[甲乙丙丁戊己庚辛壬癸][子丑寅卯辰巳午未申酉戌亥]|[鼠牛虎兔龙蛇马羊猴鸡狗猪]年)",
-        _digits,
+        say_digits,
     ),
     rule(
         r"(?<![A-Za-z0-9])(?:MU|CA|CZ|HU|ZH|MF|SC|HO|FM|KN|JD|EU|CX|HX|CI)(?P<say>\d{3,4})(?![\dA-Za-z.])",
         _phone,
     ),
-    rule(r"(?<=[（(])(?P<say>\d{6}(?<!000))(?=[）)])", _digits),
-    rule(r"(?<!\d)(?P<say>\d{6})(?=\.S[HZ]\b)", _digits),
+    rule(r"(?<=[（(])(?P<say>\d{6}(?<!000))(?=[）)])", say_digits),
+    rule(r"(?<!\d)(?P<say>\d{6})(?=\.S[HZ]\b)", say_digits),
     rule(r"(?<![\d-])(?<!\d )(?P<say>0\d{2,3}[- ]\d{4} \d{4})(?![\d-]| \d)", _phone),
     rule(
         r"(?<![A-Za-z0-9])(?:GB|ISO|IEC|DB|HJ|JB|QB|YY)(?:/(?:T|Z|IEC))?\s?(?P<say>(\d{2,6}(?:\.\d{1,3})?)\s?[-—:]\s?((?:19|20)\d\d))(?!\d)",
         _standard,
     ),
-    rule(r"(?<![A-Za-z])CA\s?(?P<say>\d{2}-\d)(?!\d)", _digits),
-    rule(r"(?<![A-Za-z])S[HZ](?P<say>\d{6})(?!\d)", _digits),
+    rule(r"(?<![A-Za-z])CA\s?(?P<say>\d{2}-\d)(?!\d)", say_digits),
+    rule(r"(?<![A-Za-z])S[HZ](?P<say>\d{6})(?!\d)", say_digits),
     rule(r"(?<![A-Za-z0-9])[GDCZTK](?P<say>\d{4}(?<!00))(?![\dA-Za-z.+])", _phone),
     rule(r"(?<![A-Za-z0-9])BV(?P<say>1[A-Za-z0-9]{9})(?![A-Za-z0-9])", _plate),
     rule(r"(?<![A-Za-z0-9])S(?P<season>\d{1,2})E(?P<episode>\d{1,3})(?![A-Za-z0-9])", _episode),
@@ -194,19 +188,19 @@ RULES: tuple[Rule, ...] = (
         r"(?<!\d)(\d{1,2})['’′](\d{2})[\"”″]",
         lambda match: f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",
     ),
-    rule(r"(?<![\d.-])(\d{1,2})-(\d{1,2})(?=翻盘|惨案|逆转|晋级|淘汰|开局)", _score),
-    rule(r"(?<=[死了吧啊笑])(?P<say>23{3,})(?!\d)", _digits),
+    rule(r"(?<![\d.-])(\d{1,2})-(\d{1,2})(?=翻盘|惨案|逆转|晋级|淘汰|开局)", score),
+    rule(r"(?<=[死了吧啊笑])(?P<say>23{3,})(?!\d)", say_digits),
     rule(r"(?<=\d)#(?=[楼栋线车机店])", "号"),
     rule(r"(?<![A-Za-z0-9])u1s1(?![A-Za-z0-9])", "有一说一"),
     rule(r"(?<![A-Za-z\d.])(\d{1,2})[vV](\d{1,2})(?![A-Za-z\d.])", _versus),
     rule(r"(?<![\d/.-])\d{1,2}/\d{1,2}/\d{1,2}(?![\d/.-])", _listed),
-    rule(r"(?:[qQ]群|群号|会议号|会议ID)[：:]?\s?(?P<say>\d{3,12}(?: \d{3,4}){0,3})(?![\d-])", _digits),
-    rule(r"(?<!\d)(?P<say>618)(?=活动|期间|年中|当天|[、和与及]双1)", _digits),
-    rule(r"(?<=双11[、和与及])(?P<say>618)(?!\d)", _digits),
-    rule(r"(?<!\d)(?P<say>520|1314|5201314)(?=快乐|表白|情人|当天|礼物)", _digits),
-    rule(r"(?<!\d)(?P<say>[5-9]5)(?=后(?:[，。的们、群一青女男]|$))", _digits),
-    rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", _digits),
-    rule(r"(?<!\d)(?P<say>3\.15)(?=晚会|消费)", _digits),
+    rule(r"(?:[qQ]群|群号|会议号|会议ID)[：:]?\s?(?P<say>\d{3,12}(?: \d{3,4}){0,3})(?![\d-])", say_digits),
+    rule(r"(?<!\d)(?P<say>618)(?=活动|期间|年中|当天|[、和与及]双1)", say_digits),
+    rule(r"(?<=双11[、和与及])(?P<say>618)(?!\d)", say_digits),
+    rule(r"(?<!\d)(?P<say>520|1314|5201314)(?=快乐|表白|情人|当天|礼物)", say_digits),
+    rule(r"(?<!\d)(?P<say>[5-9]5)(?=后(?:[，。的们、群一青女男]|$))", say_digits),
+    rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", say_digits),
+    rule(r"(?<!\d)(?P<say>3\.15)(?=晚会|消费)", say_digits),
     rule(r"(?<!\d)(\d{1,3})°\s?(\d{1,2})[′'’](?:\s?(\d{1,2})[″\"”])?", _arc),
     rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(?=[1-9](?!\d))", "第"),
 )

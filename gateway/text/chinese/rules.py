@@ -6,7 +6,7 @@ import re
 
 from gateway.text.addresses import address_rules
 from gateway.text.chinese import counting, days, money, names, notation, subjects, two
-from gateway.text.chinese.counting import NUMBER, say_number
+from gateway.text.chinese.counting import NUMBER, say_digits, say_number
 from gateway.text.chinese.numbers import cardinal, digits, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
 from gateway.text.english.numbers import roman
@@ -86,10 +86,6 @@ def _unit(match: re.Match[str]) -> str:
     return f"{minus}{number(match['amount'])}{UNITS[match['unit']]}"
 
 
-def _say_digits(match: re.Match[str]) -> str:
-    return digits(match["say"])
-
-
 def _joined(match: re.Match[str]) -> str:
     """The number of a figure or table, "3-1"."""
     return "杠".join(map(number, match["say"].split("-")))
@@ -152,26 +148,26 @@ RULES: tuple[Rule, ...] = (
         r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
         lambda match: "，".join(map(digits, match["say"].split())),
     ),
-    rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", _say_digits),
+    rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", say_digits),
     rule(
         rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9]|/[A-Za-z]|网|手机|信号|时代|技术|基站|芯片|流量)",
         lambda match: f"{number(match[1])}克",
     ),
     rule(r"(?<=\d转)\s?(?P<say>\d{3,6})(?!\d)", _say_phone),
-    rule(r"(?<![A-Za-z\d])[A-Z]{1,4}(?P<say>\d{8,20})(?![A-Za-z\d])", _say_digits),
-    rule(r"(?<=_)(?P<say>\d+)(?!\d)", _say_digits),
+    rule(r"(?<![A-Za-z\d])[A-Z]{1,4}(?P<say>\d{8,20})(?![A-Za-z\d])", say_digits),
+    rule(r"(?<=_)(?P<say>\d+)(?!\d)", say_digits),
     rule(r"(?<=[图表])\s?(?P<say>\d{1,3}-\d{1,3})(?![\d-])", _joined),
-    rule(r"(?<!\d)(?P<say>\d{3})(?=晚会|大促|购物节)", _say_digits),
+    rule(r"(?<!\d)(?P<say>\d{3})(?=晚会|大促|购物节)", say_digits),
     rule(r"(?<=航班)\s?[A-Z]{2}(?P<say>\d{3,4})(?!\d)", _say_phone),
-    rule(r"(?P<say>\d{3})(?=错误|报错|页面)", _say_digits),
+    rule(r"(?P<say>\d{3})(?=错误|报错|页面)", say_digits),
     rule(r"(?<=[A-Z])(?P<say>\d{3,4})(?=航班|次列车|次|号列车)", _say_phone),
-    rule(r"(?<=波音|空客)(?P<say>\d{3})", _say_digits),
+    rule(r"(?<=波音|空客)(?P<say>\d{3})", say_digits),
     rule(
         r"(?<![\d.])(?P<say>\d{1,3}(?:\.\d{1,3}){3}(?P<port>:\d{1,5})?)(?![\d.])",
         lambda match: "".join({".": "点", ":": "冒号"}.get(sign) or digits(sign) for sign in match["say"]),
     ),
-    rule(r"(?<![A-Za-z\d.-])(?P<say>\d+(?:-\d+){2,})(?![A-Za-z\d.-])", _say_digits),
-    rule(r"(?<![A-Za-z\d.,-])(?P<say>\d{13,}(?<!000))(?![\d.,-])", _say_digits),
+    rule(r"(?<![A-Za-z\d.-])(?P<say>\d+(?:-\d+){2,})(?![A-Za-z\d.-])", say_digits),
+    rule(r"(?<![A-Za-z\d.,-])(?P<say>\d{13,}(?<!000))(?![\d.,-])", say_digits),
     rule(r"(?<![\d.])(?P<say>\d+(?:\.\d+){2,})(?![\d.]\d)", _version),
     rule(
         r"(?<![\d:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])(?<=\d\d)",
@@ -258,6 +254,6 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<=双)(?P<say>11|12)(?!\d)", say_number),
     rule(r"(?<!\d)(?P<say>\d{1,3}(?:,\d{3}){1,20}(?:\.\d+)?)(?![\d,])", say_number),
-    rule(r"(?<![\d.A-Za-z])(?P<say>0\d+)(?![\d.])", _say_digits),
+    rule(r"(?<![\d.A-Za-z])(?P<say>0\d+)(?![\d.])", say_digits),
     *days.RULES,
 )

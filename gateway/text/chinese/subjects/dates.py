@@ -1,0 +1,61 @@
+"""Chinese: days, years and what lies between two times, where a figure alone would be a number."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.counting import say_digits
+from gateway.text.chinese.numbers import cardinal, digits
+from gateway.text.rules import Rule, rule
+
+_COUNTED = "[\\d.,%％万亿元块人个件次米吨]"
+"""Behind a number of eight figures that is no day."""
+
+
+def _day(match: re.Match[str]) -> str:
+    return f"{digits(match['y'])}年{cardinal(int(match['m']))}月{cardinal(int(match['d']))}日"
+
+
+def _slashed_day(match: re.Match[str]) -> str | None:
+    """ "11/29/2024", by month, or by day where that cannot be one."""
+    month, day = int(match["m"]), int(match["d"])
+    if month > 12:
+        month, day = day, month
+    return None if month > 12 else f"{digits(match['y'])}年{cardinal(month)}月{cardinal(day)}日"
+
+
+def _named_day(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}月{cardinal(int(match[2]))}日"
+
+
+def _years(match: re.Match[str]) -> str | None:
+    """From when to when; of round numbers there may be so many of something."""
+    first, last = match["first"], match["last"]
+    if first >= last or first[-1] == last[-1] == "0":
+        return None
+    return f"{digits(first)}到{digits(last)}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?<![\d/.-])(?P<m>0?[1-9]|[12]\d|3[01])/(?P<d>0?[1-9]|[12]\d|3[01])/(?P<y>(?:19|20)\d\d)(?![\d/元])",
+        _slashed_day,
+    ),
+    rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日(?=[讯电晚起前后当]|$)", _named_day),
+    rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", say_digits),
+    rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
+    rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),
+    rule(r"(?<=[:：]\d\d)/(?=\d{1,2}[:：]\d\d)", "，"),
+    rule(r"(?<=《)(?P<say>(?:19|20)\d\d)(?=[\u3400-\u9fff])(?![个次种天夜人])", say_digits),
+    rule(r"(?<=公元)\s?(?P<first>\d{3,4})\s?[-–—~～至]\s?(?P<last>\d{3,4})(?=年)", _years),
+    rule(
+        r"(?<![\d.])(?P<first>1[5-9]\d\d|20[0-3]\d)\s?[-–—~～]\s?(?P<last>1[5-9]\d\d|20[0-3]\d)(?=[，。、；）)年]|$)",
+        _years,
+    ),
+    rule(r"(?<!\d)(?P<y>(?:19|20)\d0)s(?![A-Za-z])", lambda match: f"{digits(match['y'])}年代"),
+    rule(
+        r"(?<![\d.,:/A-Za-z-])(?P<y>19\d\d|20\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])"
+        rf"(?!{_COUNTED}|-\d)",
+        _day,
+    ),
+)

@@ -1,0 +1,44 @@
+"""Chinese: lengths and weights with commas, "600+km", "1m80", "per 100 g"."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.chinese.units import UNIT, UNITS
+from gateway.text.rules import Rule, rule
+
+_LENGTHS = {
+    "mm": "毫米",
+    "cm": "厘米",
+    "km": "公里",
+    "m": "米",
+    "kg": "千克",
+    "g": "克",
+    "ml": "毫升",
+    "L": "升",
+}
+
+
+def _long(match: re.Match[str]) -> str:
+    return number(match[1]) + _LENGTHS[match["unit"]]
+
+
+def _over(match: re.Match[str]) -> str:
+    """ "600+km"."""
+    return f"{number(match[1])}多{UNITS.get(match['unit'], '公里')}"
+
+
+def _tall(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[1]))}米{digits(match[2])}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
+        _long,
+    ),
+    rule(r"(?:(?<=千焦)|(?<=千卡)|(?<=毫克))/(?=\d{1,4}\s?(?:克|毫升|升|g|ml|mL))", "每"),
+    rule(r"(?<![\d.])([12])m([5-9]\d)(?![\dA-Za-z.])", _tall),
+    rule(rf"(?<![\d.,])(\d{{1,6}})\+\s?(?P<unit>km|{UNIT})(?![A-Za-z0-9²³])", _over),
+)

@@ -1,0 +1,38 @@
+"""Chinese: parcels, rooms and floors, pages, ranks and marks, sections of a law."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.counting import say_digits
+from gateway.text.chinese.numbers import cardinal, digits, number
+from gateway.text.rules import Rule, rule
+
+
+def _joined(match: re.Match[str]) -> str:
+    """Numbers with hyphens between them: of a parcel, of a room."""
+    return "杠".join(number(part) if len(part) < 3 else digits(part) for part in match["say"].split("-"))
+
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        r"第(\d{1,3})/(\d{1,4})(?P<of>[页集章步])",
+        lambda match: f"第{cardinal(int(match[1]))}{match['of']}，共{cardinal(int(match[2]))}{match['of']}",
+    ),
+    rule(r"(?<=GPA)\s?(\d\.\d{1,2})/(\d\.\d)", lambda match: f"{number(match[1])}，满分{number(match[2])}"),
+    rule(
+        r"(?<=排名)\s?(\d{1,5})/(\d{1,5})(?![\d/])",
+        lambda match: f"{cardinal(int(match[1]))}，共{cardinal(int(match[2]))}",
+    ),
+    rule(
+        r"(?<![\d/.])(\d{1,2})/(\d{1,3})(?=层)",
+        lambda match: f"{cardinal(int(match[1]))}层，共{cardinal(int(match[2]))}",
+    ),
+    rule(
+        r"§\s?(?P<n>\d{1,3}(?:\.\d{1,3}){0,3})",
+        lambda match: f"第{'点'.join(map(number, match['n'].split('.')))}节",
+    ),
+    rule(r"(?:取件码|取货码|提货码|货架号?)[：:是为]?\s?(?P<say>\d{1,4}(?:-\d{1,5}){1,3})(?![\d-])", _joined),
+    rule(r"(?<=[教楼栋座馆])(?P<say>\d{1,2}-\d{3,4})(?![\d-])", _joined),
+    rule(r"(?<=\d[楼层])(?P<say>\d{3,4})(?=[，。；、\s室号房]|$)", say_digits),
+)

@@ -1,0 +1,42 @@
+"""Chinese: scores, shares of the ball and of votes, times of a race, dives."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.chinese.counting import say_digits
+from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.rules import Rule, rule
+
+_WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
+
+
+def score(match: re.Match[str]) -> str:
+    """ "3-1"."""
+    return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
+
+
+def _scores(match: re.Match[str]) -> str:
+    """ "2-6/6-4"."""
+    return re.sub(r"(\d{1,3})-(\d{1,3})", score, match[0]).replace("/", "、")
+
+
+def _shares(match: re.Match[str]) -> str:
+    return f"百分之{number(match[1])}比百分之{number(match[2])}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(r"(?<=[（(])\d{1,3}-\d{1,3}(?:[、，,]\s?\d{1,3}-\d{1,3}){2,6}(?=[）)])", _scores),
+    rule(r"(?<![\d/.-])\d-\d(?:/\d{1,2}-\d{1,2}){1,4}(?![\d/-])", _scores),
+    rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", score),
+    rule(
+        r"(?:(?<=射门)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d次个脚记粒-])",
+        score,
+    ),
+    rule(
+        r"(?:(?<=控球率)|(?<=支持率)|(?<=得票率))(\d{1,2}(?:\.\d)?)[%％][-–:：](\d{1,2}(?:\.\d)?)[%％]",
+        _shares,
+    ),
+    rule(r"(?<=跳)(?P<say>\d{3,4})(?=[A-D](?![A-Za-z]))", say_digits),
+    rule(r"(?<=\d秒)(?P<say>\d{2})(?![\d帧秒.])", say_digits),
+)
