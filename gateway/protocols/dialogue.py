@@ -87,6 +87,8 @@ class Dialogue:
         self._flushes: deque[_Flush] = deque()
         self._silences: deque[float] = deque()
         """Those that are not heard yet, in seconds."""
+        self._silent_seconds = 0.0
+        """All of those together."""
         self._silences_heard = 0
         self._silent = 0
         """Characters up to which nothing that is not spoken yet has words."""
@@ -159,8 +161,9 @@ class Dialogue:
 
     def _add_silence(self, seconds: float) -> None:
         """Silences that wait are as many as a clip may have of them; those beyond are left out."""
-        if 0 < seconds <= MOST_PAUSE_SECONDS - sum(self._silences) and len(self._silences) < _MOST_SILENCES:
+        if 0 < seconds <= MOST_PAUSE_SECONDS - self._silent_seconds and len(self._silences) < _MOST_SILENCES:
             self._silences.append(seconds)
+            self._silent_seconds += seconds
             self._breaks.append((self.end, seconds))
 
     def flush(self, *, told: bool = True) -> None:
@@ -212,6 +215,7 @@ class Dialogue:
             self._tags.forget()
         for waiting in (self._breaks, self._ends, self._flushes, self._silences):
             waiting.clear()
+        self._silent_seconds = 0.0
         self.has_text = False
         return heard
 
@@ -267,7 +271,8 @@ class Dialogue:
                 self._tell_flushed()
                 self._listener.spoke()
             case "silence_done":
-                self._silences.popleft()
+                heard = self._silences.popleft()
+                self._silent_seconds = self._silent_seconds - heard if self._silences else 0.0
                 self._silences_heard += 1
                 self._feed()
                 self._tell_flushed()

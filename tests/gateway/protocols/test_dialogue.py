@@ -104,6 +104,18 @@ async def test_silences_beyond_those_of_a_clip_are_left_out(
     assert timeline.begin_silence() == 20
 
 
+async def test_silences_that_wait_are_not_added_up_for_each(
+    dialogue: Dialogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six thousand marks in a message, each of which did, held up everybody for 40 ms."""
+    monkeypatch.setattr(dialogue_module, "sum", lambda _: pytest.fail("they are"), raising=False)
+    for seconds in (20, 0.3, 0.1):
+        dialogue.append(f'<break time="{seconds}s"/>' * 6)
+        dialogue.clear()
+    dialogue.append('<break time="20s"/>' * 7)
+    assert sum(dialogue._silences) == 120
+
+
 async def test_so_many_flushes_wait(dialogue: Dialogue, listener: Listener) -> None:
     """Each took memory until all before it was said, and much time when it was."""
     dialogue.append("word " * 20)
