@@ -25,6 +25,8 @@ _BLOCK = (
 """Tags of what stands apart from the words around it."""
 
 
+STARS = "(?<![★☆])(?=[★☆]{5}(?![★☆]))★{1,5}☆{0,4}"
+"""How good something is, of five; other stars are ornaments."""
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 FIGURES = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
 """Of figures above the line to those on it."""
@@ -147,9 +149,10 @@ MARKS = Rules(
     rule(rf"(?<=\S)</?(?:{_BLOCK}){_TAG_ENDS}(?=[^\s<])", "\n", re.I),
     rule(rf"</?(?:{_INLINE}|{_BLOCK}){_TAG_ENDS}", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
+    rule(rf"{STARS}|(?<=\d)★(?![★☆])", lambda match: match[0]),
     rule(rf"(?![♩♪]\s?=){EMOJI}", ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
     rule("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),
-    rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?!\w)", ""),
+    rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?![\w√−+|(\[-])", ""),
 )

@@ -175,6 +175,7 @@ ENGLISH = {
     " thousand seven hundred eighty-one feet",
     "∫₀¹ x² dx (2 s.f.), in 4/4 at 120 bpm": "the integral from zero to one of x squared dx (two s f), in"
     " four four at one hundred twenty beats per minute",
+    "★★★★☆ for a 4★ hotel, ★ Note ★★★ SALE": "four stars for a four star hotel, Note SALE",
     "III.i.56, V.ii.12-14 (IV.ii)": "act three, scene one, line fifty-six, act five, scene two, lines twelve"
     " to fourteen (act four, scene two)",
     "Gen. 1:1–2:4, Ps 23, vv. 1–12, Psalm 119:105": "Genesis one one to two four, Psalm twenty-three, verses"
@@ -271,6 +272,19 @@ CHINESE = {
     "这周的to-do：fix #12；review PR；14:00 sync。": "这周的to-do：fix 井号十二；review PR；十四点整 sync。",
     "数量2个 | 单价3元": "数量两个，单价三元",
     "HbA1c 6.5%，eGFR≥90。": "HbA一c 百分之六点五，eGFR大于等于九十。",
+    "age>18 LIMIT 10，奥迪A4L，净重5L，20 USD，国航1501。": "age大于十八 LIMIT 十，奥迪A四L，净重五升，"
+    "二十美元，国航幺五零幺。",
+    "36L跑道，从120MB到110GB，AC 100-240V~50/60Hz，5V⎓3A。": "三六左跑道，从一百二十MB到一百一十GB，"
+    "AC 一百到二百四十伏，五十或六十赫兹，五伏，三安。",
+    "风速6米/秒，3000r/min，150kW·h，6.8万km，按1:10稀释。": "风速六米每秒，三千转每分，一百五十千瓦时，"
+    "六点八万公里，按一比十稀释。",
+    "计算:(-3)²=9。太好了:) 真的": "计算:(负三)的平方等于九。太好了 真的",
+    "《约翰福音》3:16，《创世记》1:1-2:3，《古兰经》2:255。": "《约翰福音》三章十六节，"
+    "《创世记》一章一节到二章三节，《古兰经》二章二百五十五节。",
+    "满意度4.8/5分，豆瓣9.2/10，含100GB流量+1000分钟，净胜球+21。": "满意度四点八分，满分五分，豆瓣九点二分，"
+    "满分十分，含一百GB流量加一千分钟，净胜球正二十一。",
+    "局分25-21、23-25，白羊座（3.21-4.19）★★★★☆，Lv.60以上，5★，100号15F。": "局分二十五比二十一、"
+    "二十三比二十五，白羊座（三月二十一日到四月十九日）四星，六十级以上，五星，一百号十五楼。",
 }
 
 

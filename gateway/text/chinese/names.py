@@ -13,7 +13,7 @@ _BOOKS = (
     "创世[记纪]|出埃及记|利未记|民数记|申命记|约书亚记|士师记|路得记|撒母耳记[上下]|列王[记纪][上下]|历代志[上下]|以斯拉记|尼希米记|以斯帖记|约伯记|诗篇|"
     "箴言|传道书|雅歌|以赛亚书|耶利米书|耶利米哀歌|以西结书|但以理书|何西阿书|约珥书|阿摩司书|约拿书|弥迦书|撒迦利亚书|玛拉基书|"
     "马太福音|马可福音|路加福音|约翰福音|使徒行传|罗马书|哥林多[前后]书|加拉太书|以弗所书|腓立比书|歌罗西书|帖撒罗尼迦[前后]书|提摩太[前后]书|"
-    "提多书|希伯来书|雅各书|彼得[前后]书|约翰[一二三壹贰叁]书|犹大书|启示录"
+    "提多书|希伯来书|雅各书|彼得[前后]书|约翰[一二三壹贰叁]书|犹大书|启示录|古兰经"
 )
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _MODELS = "歼轰运直苏图风格征舟娥"
@@ -23,7 +23,10 @@ _MODELS = "歼轰运直苏图风格征舟娥"
 def _verse(match: re.Match[str]) -> str:
     last = f"到{cardinal(int(match['last']))}" if match["last"] else ""
     chapter = "篇" if match["book"] == "诗篇" else "章"
-    return f"{cardinal(int(match['chapter']))}{chapter}{cardinal(int(match['verse']))}{last}节"
+    first = f"{cardinal(int(match['chapter']))}{chapter}{cardinal(int(match['verse']))}"
+    if match["chapter2"]:
+        return f"{first}节到{cardinal(int(match['chapter2']))}{chapter}{cardinal(int(match['last']))}节"
+    return f"{first}{last}节"
 
 
 def _phone(match: re.Match[str]) -> str:
@@ -101,8 +104,8 @@ def _arc(match: re.Match[str]) -> str:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        rf"(?P<book>{_BOOKS})\s?"
-        r"(?P<say>(?P<chapter>\d{1,3}):(?P<verse>\d{1,3})(?:[-–—~～](?P<last>\d{1,3}))?)(?![\d:])",
+        rf"(?P<book>{_BOOKS})》?\s?(?P<say>(?P<chapter>\d{{1,3}})[:：](?P<verse>\d{{1,3}})"
+        r"(?:[-–—~～](?:(?P<chapter2>\d{1,3})[:：])?(?P<last>\d{1,3}))?)(?![\d:])",
         _verse,
     ),
     rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·•]?\d{{5}})(?!\d)", _phone),
@@ -147,7 +150,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=截[止至])(\d{1,2})/(\d{1,2})(?![\d/])", _day),
     rule(r"(?<![\dA-Za-z.·])(\d{1,2})·(\d{1,2})(?![\dA-Za-z.·])", _named_day),
     rule(
-        r"比分[为是：:]?\s?(?P<say>\d{1,3}[-:：]\d{1,3}(?:[、，,]\s?\d{1,3}[-:：]\d{1,3}){1,6})(?![\d-])",
+        r"(?:比分|局分|小分|盘分)[为是：:]?\s?(?P<say>\d{1,3}[-:：]\d{1,3}(?:[、，,]\s?\d{1,3}[-:：]\d{1,3}){1,6})(?![\d-])",
         _scores,
     ),
     rule(

@@ -89,6 +89,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=[{_MEASURED}])\s?(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/]|\s[A-Za-z]|急救|救护|电话|报警|指挥|调度)",
         _cardinal,
     ),
+    rule(rf"(?<![\d.-])(?P<say>{_SHORT_NUMBERS})(?=\s?[KMGTP]B(?![A-Za-z]))", _cardinal),
     rule(rf"(?<![\d.-])(?P<say>{_SHORT_NUMBERS})(?=\s?[-–—~～到至]\s?\d)", _cardinal),
     rule(r"(?<![\d/])(?P<beats>\d{1,2})/(?P<note>[248]|16)(?=拍)", _metre),
     rule(r"#(?=[A-Ga-g][大小]调)", "升"),

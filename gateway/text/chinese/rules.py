@@ -10,7 +10,7 @@ from gateway.text.chinese.counting import NUMBER, say_digits, say_number
 from gateway.text.chinese.numbers import cardinal, digits, number, phone
 from gateway.text.chinese.units import UNIT, UNITS
 from gateway.text.english.numbers import roman
-from gateway.text.marks import FIGURES, NOTE, RAISED
+from gateway.text.marks import FIGURES, NOTE, RAISED, STARS
 from gateway.text.rules import Rule, rule
 
 _SIGNS = {
@@ -188,7 +188,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d.])(\d{1,3})-(\d{1,3})(?=获胜|战胜|战平|击败|领先|落后|惨败|告负|胜|负|平|的比分|的比)",
         _ratio,
     ),
-    rule(r"(?<=比分)(\d{1,3})-(\d{1,3})(?!\d)", _ratio),
+    rule(r"(?<=[比局]分)(\d{1,3})-(\d{1,3})(?!\d)", _ratio),
     rule(
         rf"{_MINUS}(?<![\d.^])(?P<amount>{NUMBER})\s?(?P<unit>{UNIT})(?![A-Za-z0-9²³])(?!\s?[-–—~～]\d)",
         lambda match: ("负" if match["after"] else "") + _unit(match),
@@ -213,6 +213,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"√\s?(?=[\d(Δ]|[a-zA-Z](?![A-Za-z]))", "根号"),
     rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♭", lambda match: f"降{match['note']}"),
     rule(r"(?<![A-Za-z])(?P<note>[A-Ga-g])♯", lambda match: f"升{match['note']}"),
+    rule(STARS, lambda match: f"{cardinal(match[0].count('★'))}星"),
+    rule(r"(?<=\d)★", "星"),
     rule(r"∞", "无穷大"),
     rule(r"π", "派"),
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),

@@ -6,7 +6,7 @@ import re
 
 from gateway.text.english.numbers import NUMBER, cardinal, digits, fraction, number, ordinal
 from gateway.text.english.quantities import MANY
-from gateway.text.marks import FIGURES, NOTE, RAISED
+from gateway.text.marks import FIGURES, NOTE, RAISED, STARS
 from gateway.text.rules import Rule, rule
 
 _VULGAR = {
@@ -121,6 +121,11 @@ def _spaced_dash(match: re.Match[str]) -> str:
 def _power(match: re.Match[str]) -> str:
     power = match["say"].lstrip("^*").translate(FIGURES)
     return _POWERS.get(power) or f" to the power of {number(power)}"
+
+
+def _stars(match: re.Match[str]) -> str:
+    count = match[0].count("★")
+    return f"{cardinal(count)} star{'' if count == 1 else 's'}"
 
 
 def _ordinal(match: re.Match[str]) -> str:
@@ -257,6 +262,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/]))", "minus "),
     rule(NOTE, ""),
     rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
+    rule(STARS, _stars),
+    rule(r"(?<=\d)★", " star"),
     rule(r"∞", "infinity"),
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers|mi\b))", _scaled),

@@ -28,6 +28,11 @@ def _named_day(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}月{cardinal(int(match[2]))}日"
 
 
+def _from_to(match: re.Match[str]) -> str:
+    month, day, month2, day2 = (cardinal(int(part)) for part in match.groups())
+    return f"{month}月{day}日到{month2}月{day2}日"
+
+
 def _years(match: re.Match[str]) -> str | None:
     """From when to when; of round numbers there may be so many of something."""
     first, last = match["first"], match["last"]
@@ -42,6 +47,10 @@ RULES: tuple[Rule, ...] = (
         _slashed_day,
     ),
     rule(r"(?<![\d.:：/-])(1[0-2]|[1-9])\.([12]\d|3[01]|[1-9])日(?=[讯电晚起前后当]|$)", _named_day),
+    rule(
+        r"(?<=座[（(])(1[0-2]|[1-9])\.([12]?\d|3[01])\s?[-–—~～]\s?(1[0-2]|[1-9])\.([12]?\d|3[01])(?=[）)])",
+        _from_to,
+    ),
     rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", say_digits),
     rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
     rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),

@@ -6,6 +6,7 @@ import re
 
 from gateway.text.chinese.counting import say_digits
 from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.chinese.units import UNITS
 from gateway.text.english.quantities import ends_quotation
 from gateway.text.rules import Rule, rule
 
@@ -19,13 +20,23 @@ def _changed(match: re.Match[str]) -> str:
     return f"加{cardinal(int(match[1]))}、减{cardinal(int(match[2]))}"
 
 
+def _or(match: re.Match[str]) -> str:
+    """ "50/60Hz"."""
+    return f"{number(match[1])}或{number(match[2])}{UNITS.get(match['unit'], match['unit'])}"
+
+
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<![A-Za-z\d/.])(\d{2,4})/(\d{2,4})\s?(?P<unit>k?Hz|k?[VW]|[MGT]B|mAh)(?![A-Za-z0-9/])", _or),
+    rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
+    rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
+    rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),
+    rule(r"(?<![A-Za-z\d.,])(?P<say>\d{1,3})(?=\s[A-Z]{4,}(?![A-Za-z]))", lambda match: number(match["say"])),
     rule(r"(?<![\d+])\+(\d{1,6})\s?/\s?[-−](\d{1,6})(?=\s?行|\s?[，。）)]|$)", _changed),
     rule(r"(?<=[RG]TX)\s?(?P<say>\d{4})(?!\d)", say_digits),
     rule(r"(?<![A-Za-z])i[3579]-(?P<say>\d{4,5})(?!\d)", say_digits),
     rule(r"(?<![A-Za-z\d])(?<!\d\s)GB(?:/T)?\s?(?P<say>\d{4,6})(?![\d.-])", say_digits),
     rule(
-        r"(?:(?<=V/)|(?<=电流)|(?<=电流[为是约：:]))(\d{1,3}(?:\.\d{1,2})?)\s?A(?![A-Za-z])",
+        r"(?:(?<=V/)|(?<=V⎓)|(?<=电流)|(?<=电流[为是约：:]))(\d{1,3}(?:\.\d{1,2})?)\s?A(?![A-Za-z])",
         lambda match: f"{number(match[1])}安",
     ),
     rule(r"(?<=\d)[\"”″](?=\s?的?(?:大|曲面|智能|液晶)?(?:电视|显示器|屏|平板|轮|蛋糕|披萨))", _inches),

@@ -33,7 +33,18 @@ def _tall(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}米{digits(match[2])}"
 
 
+def _ratio(match: re.Match[str]) -> str:
+    return f"{number(match['first'])}比{number(match['last'])}"
+
+
+_RATIO = r"(?P<say>(?P<first>\d{1,3})[:：](?P<last>\d{1,5}))(?![\d:：])"
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?<![\d:：]){_RATIO}(?=的?(?:比例|浓度|稀释|配比|混合|兑水|缩放|等比))", _ratio),
+    rule(r"(?<=[里米])/(?=秒|小时|分)", "每"),
+    rule(
+        rf"(?<=[万亿])\s?(?P<unit>{'|'.join(_LENGTHS)}|t)(?![A-Za-z0-9²³/])",
+        lambda match: _LENGTHS.get(match["unit"], "吨"),
+    ),
     rule(
         rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",
         _long,

@@ -19,6 +19,11 @@ RULES: tuple[Rule, ...] = (
         r"第(\d{1,3})/(\d{1,4})(?P<of>[页集章步])",
         lambda match: f"第{cardinal(int(match[1]))}{match['of']}，共{cardinal(int(match[2]))}{match['of']}",
     ),
+    rule(
+        r"(?<![\d./])(\d\.\d{1,2})/(5|10)(?:分|(?![\d./A-Za-z]))",
+        lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
+    ),
+    rule(r"(?<=[号座厦栋])\s?(\d{1,2})F(?![A-Za-z0-9])", lambda match: f"{cardinal(int(match[1]))}楼"),
     rule(r"(?<=GPA)\s?(\d\.\d{1,2})/(\d\.\d)", lambda match: f"{number(match[1])}，满分{number(match[2])}"),
     rule(
         r"(?<=排名)\s?(\d{1,5})/(\d{1,5})(?![\d/])",

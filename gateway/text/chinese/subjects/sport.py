@@ -1,4 +1,4 @@
-"""Chinese: scores, shares of the ball and of votes, times of a race, dives."""
+"""Chinese: scores, shares of the ball and of votes, times of a race, dives, levels of a game."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:(?<=控球率)|(?<=支持率)|(?<=得票率))(\d{1,2}(?:\.\d)?)[%％][-–:：](\d{1,2}(?:\.\d)?)[%％]",
         _shares,
+    ),
+    rule(
+        r"(?<![A-Za-z])(?P<say>[Ll][Vv]\.?\s?(?P<level>\d{1,3}))(?![\d.]\d|[A-Za-z])",
+        lambda match: f"{cardinal(int(match['level']))}级",
     ),
     rule(r"(?<=跳)(?P<say>\d{3,4})(?=[A-D](?![A-Za-z]))", say_digits),
     rule(r"(?<=\d秒)(?P<say>\d{2})(?![\d帧秒.])", say_digits),
