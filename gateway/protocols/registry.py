@@ -26,6 +26,8 @@ from gateway.protocols.openai import completions as openai_completions
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
 from gateway.protocols.openai import voices as openai_voices
+from gateway.protocols.selfhosted import errors as selfhosted_errors
+from gateway.protocols.selfhosted import kokoro, piper
 from gateway.protocols.telephony import jambonz, jambonz_stream, vapi
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -36,11 +38,13 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
+    *(kokoro.router, piper.router),
     *(vapi.router, jambonz.router, jambonz_stream.router),
 )
 
 
 def error_shape_of(scope: Scope) -> ErrorShape | None:
     """How errors are told to who sends this request; None: in our own shape."""
-    shapes = (protocol.shape_of(scope) for protocol in (elevenlabs_errors, deepgram_errors, cartesia_errors))
+    protocols = (elevenlabs_errors, deepgram_errors, cartesia_errors, selfhosted_errors)
+    shapes = (protocol.shape_of(scope) for protocol in protocols)
     return next((shape for shape in shapes if shape is not None), None)

@@ -200,6 +200,28 @@ DEEPGRAM = Tag(
     ),
 )
 
+SELF_HOSTED = Tag(
+    "Kokoro and Piper",
+    "For clients of Kokoro-FastAPI, whose other routes are OpenAI's, and of Piper's HTTP server.",
+    (
+        Operation(
+            "POST",
+            "/dev/captioned_speech",
+            "Speak a text, and tell when each word is said",
+            body={"input": _TEXT, "voice": "default", "response_format": "mp3", "stream": False},
+            media=(media.JSON,),
+        ),
+        Operation(
+            "POST",
+            "/piper",
+            "Speak a text, for clients of Piper",
+            body={"text": _TEXT, "voice": "default", "length_scale": 1.0},
+            media=("audio/wav",),
+        ),
+        Operation("GET", "/piper/voices", "List voices", access="public"),
+    ),
+)
+
 TELEPHONY = Tag(
     "Telephone agents",
     "For agents of Vapi and jambonz, which are given one of these addresses.",

@@ -23,6 +23,8 @@ OPENAI_VOICES = frozenset(
         *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
     )
 )
+_KOKORO_VOICE = re.compile(r"[abefhijpz][fm]_[a-z0-9]+(\(\d+(\.\d+)?\))?")
+"""A name of Kokoro's: language, sex and name, and a weight among several that are joined by + or -."""
 OPENAI_MODEL = re.compile(r"(tts-1(-hd)?|gpt-4o-mini-tts)(-\d{4}(-\d\d-\d\d)?)?")
 """A name of theirs for speech, with the date of a release or without."""
 PCM_RATE = 24_000
@@ -53,12 +55,18 @@ def _language_code(language: Any) -> Any:
 
 
 async def known_voice(gateway: Gateway, voice: str, tenant: str) -> str:
-    """The voice, or the default one for a name of OpenAI's that no voice has which the tenant sees: some
-    clients know no other names.
+    """The voice, or the default one for a name of OpenAI's, or Kokoro's, that no voice has which the tenant
+    sees: some clients know no other names.
     """
-    if voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(voice, tenant):
+    if _is_theirs(voice) and not await gateway.voices.knows(voice, tenant):
         return "default"
     return voice
+
+
+def _is_theirs(voice: str) -> bool:
+    if voice.lower() in OPENAI_VOICES:
+        return True
+    return all(map(_KOKORO_VOICE.fullmatch, re.split("[+-]", voice)))
 
 
 class OpenAiSpeechRequest(Lenient, SpeechOptions):

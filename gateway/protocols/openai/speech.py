@@ -35,6 +35,17 @@ async def azure_speech(
 
 
 async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway) -> Response:
+    translated, ignored = await translate(order, request, gateway)
+    if order.comes_whole:
+        return await whole_clip(request, gateway, translated, OPENAI, ignored, text_field="input")
+    framing = Events() if order.stream_format == "sse" else None
+    return SpeechResponse(request, gateway, translated, OPENAI, ignored, framing)
+
+
+async def translate(
+    order: OpenAiSpeechRequest, request: Request, gateway: Gateway
+) -> tuple[TtsRequest, dict[str, str]]:
+    """What is asked for, and a header that names what nothing is done with. Raises ApiError."""
     translated = order.to_tts_request(served_models(gateway.pool))
     check_limits(translated, gateway.settings, "input")
     if translated.adapter != order.adapter:
@@ -45,10 +56,7 @@ async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway)
     if translated.instructions and not await _are_followed(translated, gateway, tenant):
         translated.instructions = None
         ignored = ignored_fields((*order.model_extra, "instructions"))
-    if order.comes_whole:
-        return await whole_clip(request, gateway, translated, OPENAI, ignored, text_field="input")
-    framing = Events() if order.stream_format == "sse" else None
-    return SpeechResponse(request, gateway, translated, OPENAI, ignored, framing)
+    return translated, ignored
 
 
 async def _are_followed(translated: TtsRequest, gateway: Gateway, tenant: str) -> bool:

@@ -71,6 +71,9 @@ PUBLIC = {
     ("POST", "/v2/speak"),
     ("WEBSOCKET", "/v2/speak"),
     ("POST", "/v1/audio/speech"),
+    ("POST", "/dev/captioned_speech"),
+    ("POST", "/piper"),
+    ("GET", "/piper/voices"),
     ("WEBSOCKET", "/ws/live"),
     ("WEBSOCKET", "/ws/tts"),
 }
