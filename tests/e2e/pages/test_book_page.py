@@ -323,3 +323,28 @@ def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) ->
         watched.page.goto(f"{fleet.url}/book")
         expect(watched.page.locator("#unavailable")).to_contain_text("Everything else works without it.")
         expect(watched.page.locator("#problem")).to_be_hidden()
+
+
+_TYPED = """() => {
+  const drawn = new MutationObserver(() => {});
+  drawn.observe(document.querySelector("#blocks"), { attributes: true, childList: true, subtree: true });
+  document.execCommand("insertText", false, "More.");
+  return new Set(drawn.takeRecords().map(({ target }) => target.closest(".block"))).size;
+}"""
+"""How many paragraphs are drawn anew for what is typed in one."""
+
+
+def test_typing_draws_one_paragraph_anew(browser: Browser, fleet: Server) -> None:
+    """With all of them each letter would take longer in a longer book."""
+    blocks = [{"text": f"Paragraph {number}."} for number in range(30)]
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "Long", "blocks": blocks}).json()
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/book/{made['id']}")
+        text = page.locator(".block-text").nth(12)
+        text.click()
+        page.keyboard.press("End")
+        assert page.evaluate(_TYPED) == 1
+        expect(text).to_have_text("Paragraph 12.More.")
+        expect(page.locator("#saving")).to_have_text("Saved")
+        assert watched.complaints == []

@@ -78,7 +78,7 @@ class Editor {
   #listen() {
     const { book, list, reader } = this;
     book.addEventListener("blocks", () => this.#draw());
-    book.addEventListener("typed", () => this.#showTyped());
+    book.addEventListener("typed", ({ detail }) => this.#showTyped(detail));
     book.addEventListener("kept", () => this.#showKept());
     book.addEventListener("saving", ({ detail }) => this.#showSaving(detail));
     book.addEventListener("problem", ({ detail }) => this.#notice.showUnsaved(detail));
@@ -118,9 +118,9 @@ class Editor {
     this.#showTools(this.list.open);
   }
 
-  #showTyped() {
+  #showTyped(key) {
     this.head.show();
-    this.list.update();
+    this.list.update(key);
   }
 
   #openTools(key) {

@@ -23,8 +23,7 @@ export class Head {
 
   /** How many blocks lack a take of what they say. */
   get missing() {
-    const { failed, stale, none } = counted(this.#book.blocks, this.#book.kept);
-    return failed + stale + none;
+    return missingOf(counted(this.#book.blocks, this.#book.kept));
   }
 
   /** Whether something is being made. */
@@ -58,7 +57,7 @@ export class Head {
   }
 
   #showProgress(counts, count, { seconds_left: left }) {
-    const ready = counts.ready + counts.silent;
+    const [ready, missing] = [counts.ready + counts.silent, missingOf(counts)];
     byId("progress").max = Math.max(1, count);
     byId("progress").value = ready;
     byId("book").toggleAttribute("data-spoken", count > 0 && ready >= count && !this.busy);
@@ -67,11 +66,11 @@ export class Head {
     setMessage(byId("progress-words"), "text.plain", { text: words });
     const make = byId("make");
     make.dataset.busy = String(this.busy);
-    if (document.activeElement === make && !this.busy && this.missing === 0) byId("export").focus(); // what comes next
-    make.disabled = !this.busy && this.missing === 0;
+    if (document.activeElement === make && !this.busy && missing === 0) byId("export").focus(); // what comes next
+    make.disabled = !this.busy && missing === 0;
     const some = ready > counts.silent || counts.stale + counts.failed > 0;
     if (this.busy) setMessage(byId("make-words"), "book.stop");
-    else setMessage(byId("make-words"), some && this.missing > 0 ? "book.makeMissing" : "book.make", { count: integer(this.missing) });
+    else setMessage(byId("make-words"), some && missing > 0 ? "book.makeMissing" : "book.make", { count: integer(missing) });
   }
 
   #showChapters(blocks) {
@@ -82,4 +81,8 @@ export class Head {
     byId("chapters-field").hidden = chapters.length < 2;
     byId("chapters").replaceChildren(h("option", { value: "", "data-i18n": "book.chapters" }), ...chapters.map(({ key, text }) => h("option", { value: key }, text)));
   }
+}
+
+function missingOf({ failed, stale, none }) {
+  return failed + stale + none;
 }

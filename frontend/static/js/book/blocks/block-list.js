@@ -81,11 +81,12 @@ export class BlockList extends EventTarget {
     this.view(first?.key ?? this.#reachable)?.more.focus();
   }
 
-  /** Shows what the service made meanwhile. */
-  update() {
-    for (const block of this.#book.blocks) {
+  /** Shows what the service made meanwhile. @param {string} [key] of a block that is the only one to be another now */
+  update(key) {
+    const { blocks, kept } = this.#book;
+    for (const block of key === undefined ? blocks : blocks.filter((one) => one.key === key)) {
       const view = this.#views.get(block.key);
-      if (view) this.#show(view, block, this.#book.kept);
+      if (view) this.#show(view, block, kept);
     }
   }
 
