@@ -11,6 +11,7 @@ at fault.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ class Speech:
     request_id: str
     session_id: str | None
     """The id of the recording, if there is one."""
+    timestamps: dict[str, Any] | None = None
+    """When words or characters are said, if `timestamps` asked for that."""
 
 
 class AsyncClient:
@@ -94,8 +97,13 @@ class AsyncClient:
         """The whole clip; `options` are the other fields of `POST /tts`."""
         answer = await self._call("POST", "/tts", json={"text": text, **options, "stream": False})
         headers = answer.headers
+        audio, timestamps = answer.content, None
+        if headers["Content-Type"] == "application/json":
+            told = answer.json()
+            audio, timestamps = base64.b64decode(told["audio"]), told["timestamps"]
         return Speech(
-            audio=answer.content,
+            audio=audio,
+            timestamps=timestamps,
             sample_rate=int(headers["X-Sample-Rate"]),
             audio_seconds=float(headers["X-Audio-Seconds"]),
             first_audio_seconds=float(headers["X-First-Audio-Seconds"]),

@@ -61,10 +61,10 @@ async def stream_speech(
     and ValueError for what is no address.
 
     `options` are the other fields of a request, such as `voice`, `seed` and `cfg_value`. With `resume`, a
-    break is bridged for up to `patience_seconds`; a request with a `sample_rate` cannot be resumed.
+    break is bridged for up to `patience_seconds`, but for a clip that has not the model's own rate and speed.
     """
     urls = base_urls(base_url)
-    resume = resume and "sample_rate" not in options
+    resume = resume and _can_be_resumed(text, **options)
     clip = _Clip({"text": text, "format": "pcm", **options}, resume)
     pauses = _Pauses(len(urls), patience_seconds)
     for url in itertools.cycle(urls):
@@ -81,6 +81,13 @@ async def stream_speech(
             pause_seconds = pauses.next(lost, was_reached=clip.was_sent)
             yield {"type": "reconnecting", "reason": str(lost), "pause_seconds": pause_seconds}
         await asyncio.sleep(pause_seconds)
+
+
+def _can_be_resumed(
+    text: str, *, sample_rate: Any = None, speed: Any = 1, input_type: Any = "text", **others: Any
+) -> bool:
+    """Whether it has the model's own rate and speed; gateways refuse to make others so that they can be."""
+    return sample_rate is None and speed == 1 and not (input_type == "ssml" and "<prosody" in text)
 
 
 class _Clip:

@@ -90,15 +90,18 @@ class Client:
         *,
         tags: Sequence[str] = (),
         parameters: Mapping[str, Any] | None = None,
+        denoise: bool = False,
         **fields: str,
     ) -> dict[str, Any]:
         """A new voice, with the "checks" of its audio; see `AsyncClient.create_voice`."""
-        making = self._client.create_voice(name, audio, tags=tags, parameters=parameters, **fields)
+        making = self._client.create_voice(
+            name, audio, tags=tags, parameters=parameters, denoise=denoise, **fields
+        )
         return self._background.run(making)
 
-    def check_recording(self, audio: Audio) -> dict[str, Any]:
+    def check_recording(self, audio: Audio, *, denoise: bool = False) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where; see `AsyncClient.check_recording`."""
-        return self._background.run(self._client.check_recording(audio))
+        return self._background.run(self._client.check_recording(audio, denoise=denoise))
 
     def try_voice(self, audio: Audio, **fields: str) -> bytes:
         """A sentence with the voice of a recording, as a wav file; see `AsyncClient.try_voice`."""

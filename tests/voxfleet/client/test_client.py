@@ -10,6 +10,7 @@ import wave
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,29 @@ def test_a_stream_without_asyncio(client: Client) -> None:
     items = list(client.stream(TEXT, seed=7))
     assert b"".join(item for item in items if isinstance(item, bytes)) == pcm_of(TEXT, 7)
     assert items[-1]["type"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (TEXT, {"speed": 2}),
+        (TEXT, {"sample_rate": 12000}),
+        (f'<speak><prosody rate="200%">{TEXT}</prosody></speak>', {"input_type": "ssml"}),
+    ],
+)
+def test_a_stream_at_another_rate_or_speed(client: Client, text: str, options: dict[str, Any]) -> None:
+    """Such a clip cannot be resumed, and is not asked for so."""
+    items = client.stream(text, seed=7, **options)
+    samples = sum(len(item) for item in items if isinstance(item, bytes)) / 2
+    assert samples == pytest.approx(len(pcm_of(TEXT, 7)) / 4, rel=0.1)
+
+
+def test_a_whole_clip_with_the_times_of_its_words(client: Client) -> None:
+    speech = client.speak(TEXT, seed=7, format="pcm", timestamps="word")
+    assert speech.audio == pcm_of(TEXT, 7)
+    assert speech.timestamps is not None
+    assert [word["text"] for word in speech.timestamps["words"]] == TEXT.split()
+    assert client.speak(TEXT).timestamps is None
 
 
 def test_a_stream_that_is_left_early_ends_on_the_server(client: Client) -> None:

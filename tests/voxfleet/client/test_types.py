@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import AsyncGenerator, Generator
+from inspect import signature
 from pathlib import Path
-from typing import get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import pytest
 
@@ -42,6 +43,19 @@ PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 def test_what_is_iterated_may_be_closed(method: object, kind: type) -> None:
     """As `contextlib.aclosing` and `closing` ask for."""
     assert get_origin(get_type_hints(method)["return"]) is kind
+
+
+@pytest.mark.parametrize(("one", "other"), [(AsyncClient, Client), (AsyncTrainings, SyncTrainings)])
+def test_both_forms_have_the_same_methods(one: type, other: type) -> None:
+    def taken(kind: type) -> dict[str, list[Any]]:
+        public = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+        return {
+            name: [each.replace(annotation=None) for each in signature(value).parameters.values()]
+            for name, value in public.items()
+            if name != "stream_chat"  # whose overloads say the same
+        }
+
+    assert taken(one) == taken(other)
 
 
 def test_the_package_says_that_it_has_types() -> None:
