@@ -91,7 +91,7 @@ ENGLISH = {
     " ac)) divided by two a",
     "ΔH = −92, 2**10, |x| < 5": "ΔH equals minus ninety-two, two to the power of ten, the absolute value"
     " of x is less than five",
-    "∀x ∈ A ∪ B": "for all x in A union B",
+    "∀x ∈ A ∪ B, ∴∠A = 90°": "for all x in A union B, therefore angle A equals ninety degrees",
     "1. e4 e5 2. Nf3 Nc6 3. Bb5": "one. e four e five two. knight f three knight c six three. bishop b five",
     "20. Qxh7+ O-O-O 21. Rh8#": "twenty. queen takes h seven check castles queenside twenty-one. rook h eight"
     " mate",

@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -154,6 +154,76 @@ def test_whatever_comes_the_way_back_is_in_order(pieces: list[str], spell: bool)
 def test_plain_words_are_left_alone(words: list[str]) -> None:
     text = " ".join(words)
     assert normalise(text).text == text
+
+
+BESIDE = (
+    *(
+        "1:10",
+        "9:30",
+        "3.5",
+        "½",
+        "5/6",
+        "50/60 Hz",
+        "§4",
+        "(",
+        "|",
+        "★★★★☆",
+        "-",
+        "–",
+        "—",
+        "°",
+        "′",
+        "€5",
+        "%",
+    ),
+    *(
+        "km",
+        "V",
+        "Jan ",
+        "Fri.",
+        "Dr.",
+        "Ps ",
+        "IV",
+        "×",
+        "=",
+        "^2",
+        "²",
+        "∫",
+        "→",
+        "±",
+        "*",
+        "_",
+        "``` ",
+        "#",
+    ),
+    *(
+        "\n",
+        " ",
+        "!",
+        "。",
+        "，",
+        "中文",
+        "第",
+        "3月5日",
+        "2",
+        "《约翰福音》",
+        "比分",
+        "万",
+        "🙂",
+        "１２",
+        "1. ",
+        "> ",
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([*BESIDE, "Zorbex"])), st.sampled_from([None, "en", "zh"]))
+@example(["1:10", "Zorbex"], "en")
+@example(["``` ", "中文", " ", "Zorbex", "\n", "2"], "en")
+def test_a_word_is_said_whatever_stands_beside_it(pieces: list[str], language: str | None) -> None:
+    text = "".join(pieces)
+    assert normalise(text, language).text.count("Zorbex") == text.count("Zorbex")
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:(?<![\w:.])|(?<=\dT)|(?<=/\d{4}:))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)"
         r"(?::(?P<second>[0-5]\d)(?:[.,](?P<part>\d{3,6})(?!\d))?)?"
-        rf"(?!\d|:\d){_HALF}?Z?",
+        rf"(?!\d|:\d){_HALF}?(?:Z(?!\w))?",
         _time,
     ),
     rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),

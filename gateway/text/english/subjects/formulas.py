@@ -108,7 +108,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[^\W\d])⁄|(?<=[{RAISED})])⁄|⁄(?=[^\W\d]|[√(π])", " over "),
     rule(r"(?<=[\w)])\^(?=\()", " to the power of "),
     rule(r"(?<=\()-(?=[a-z\d√(])(?<=\^\(-)", "minus "),
-    rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
+    rule(rf"[{''.join(_BEFORE)}]\s?(?=[\w({{√∠△-])", lambda match: f"{_BEFORE[match[0].strip()]} "),
     rule(r"³√\s?(?=[\d(a-z])", "the cube root of "),
     rule(r"∅", "the empty set"),
     rule(r"(?<=[\w)])ⁿ", " to the power of n"),
