@@ -143,6 +143,26 @@ describe("VoxFleet over HTTP", () => {
     await assert.rejects(fleet.books.list(), { code: "foreign_answer" });
   });
 
+  test("who gives a request up gets the reason back, before and within the answer", async () => {
+    let [asked, begin] = [() => {}, false];
+    const fleet = await stranger((response) => {
+      if (begin) response.writeHead(200, { "content-type": "audio/wav" }).write("RIFF");
+      asked();
+    });
+    for (begin of [false, true]) {
+      for (const [reason, told] of [[new Error("the user left")], ["the user left"], [undefined, { name: "AbortError" }]]) {
+        const controller = new AbortController();
+        const arrived = new Promise((resolve) => (asked = resolve));
+        const speaking = fleet.speak("Hi.", { signal: controller.signal });
+        await arrived;
+        controller.abort(reason);
+        await assert.rejects(speaking, told ?? ((error) => error === reason));
+      }
+    }
+    const late = new DOMException("a limit of time", "TimeoutError");
+    await assert.rejects(fleet.speak("Hi.", { signal: AbortSignal.abort(late) }), { code: "no_answer" });
+  });
+
   test("a page is no audio", async () => {
     const fleet = await stranger((response) => response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end("<html>"));
     await assert.rejects(fleet.speak("Hi."), { status: 200, code: "foreign_answer" });

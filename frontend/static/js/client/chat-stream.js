@@ -9,7 +9,7 @@
  * the option `audio` the answer is spoken meanwhile, "audio" has the next bytes of it, and "queued" has `speech: true`
  * while what is written waits to be spoken.
  */
-import { ApiError } from "./http.js";
+import { ApiError, isGivenUp } from "./http.js";
 
 const PATH = "/v1/chat/completions";
 /** A chat gives one answer, as text; one that is streamed may be heard as well, by `audio`. */
@@ -59,7 +59,7 @@ export class ChatStream extends EventTarget {
   async *[Symbol.asyncIterator]() {
     const response = await this.#request(PATH, { method: "POST", json: this.#body, signal: this.#signal });
     let [text, reason, about] = ["", "", null];
-    for await (const data of eventsOf(response.body)) {
+    for await (const data of eventsOf(response.body, this.#signal)) {
       if (data === "[DONE]") {
         this.answer = answerOf(text, reason, about, response);
         return;
@@ -90,7 +90,7 @@ function bytesOf(text) {
 }
 
 /** What server-sent events carry, one line of data each. @param {ReadableStream<Uint8Array>} body */
-async function* eventsOf(body) {
+async function* eventsOf(body, signal) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let [rest, open] = ["", true];
   try {
@@ -103,7 +103,7 @@ async function* eventsOf(body) {
     }
   } catch (error) {
     open = false;
-    throw error.name === "AbortError" ? error : new ApiError(0, BROKEN);
+    throw isGivenUp(error, signal) ? error : new ApiError(0, BROKEN);
   } finally {
     if (open) await reader.cancel(); // the reader left
   }

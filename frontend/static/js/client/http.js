@@ -29,12 +29,18 @@ export async function request(path, options = {}, begun = fetch(path, options)) 
   try {
     response = await begun;
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (isGivenUp(error, options.signal)) throw error;
     if (!(await readable(filesOf(options.body)))) throw unreadable();
     throw new ApiError(0, { message: "The gateway does not answer.", code: "no_answer" });
   }
   if (!response.ok) throw await errorOf(response);
-  return readSafely(response);
+  return readSafely(response, options.signal);
+}
+
+/** Whether the caller gave the request up. A limit of time is none of that: the gateway does not answer within it. */
+export function isGivenUp(error, signal) {
+  if (error?.name === "AbortError") return true;
+  return signal?.aborted === true && signal.reason === error && error?.name !== "TimeoutError";
 }
 
 /**
@@ -64,10 +70,10 @@ export async function requestJson(path, options = {}) {
 }
 
 /** The response, whose body tells what cannot be read of it as an ApiError: it was cut, or is somebody else's page. */
-function readSafely(response) {
+function readSafely(response, signal) {
   for (const name of ["json", "blob"]) {
     const read = response[name].bind(response);
-    response[name] = () => (isPage(response) ? Promise.reject(foreign(response)) : read().catch((error) => Promise.reject(unread(error, response))));
+    response[name] = () => (isPage(response) ? Promise.reject(foreign(response)) : read().catch((error) => Promise.reject(isGivenUp(error, signal) ? error : unread(error, response))));
   }
   return response;
 }
@@ -82,7 +88,6 @@ function foreign({ status }) {
 }
 
 function unread(error, response) {
-  if (error.name === "AbortError") return error;
   if (error instanceof SyntaxError) return foreign(response);
   return new ApiError(0, { message: "The connection was lost before the whole answer came.", code: "connection_lost" });
 }
