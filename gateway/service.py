@@ -21,6 +21,7 @@ from gateway.adapters.service import Adapters
 from gateway.callers.elsewhere import Open, OpenElsewhere
 from gateway.callers.identity import Callers
 from gateway.database import Database
+from gateway.database.belonging import check_belonging
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
 from gateway.files.disk import Disk
@@ -131,6 +132,7 @@ class Gateway:
     async def _working(self) -> AsyncIterator[None]:
         await self.database.open()
         try:
+            await check_belonging(self.database, self.settings.data_dir)
             self.voices.start()
             self.adapters.start()
             async with self.recorder.running(), self.operations.running(), self.roster.running():

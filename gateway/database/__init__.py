@@ -3,6 +3,7 @@
 tables/          the tables; each change has a migration in migrations/versions/
 address.py       where it is: SQLite in the data folder, or PostgreSQL by URL
 connection.py    connections to it, and their transactions
+belonging.py     which data folder is this database's
 trial.py         whether it can be used, without a change to it
 present.py       what time it is for what goes by its age
 journal.py       what SQLite keeps of what was deleted, and how long

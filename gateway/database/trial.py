@@ -11,31 +11,37 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.database.address import BUSY_SECONDS, UNUSABLE, Address, DatabaseError
+from gateway.database.belonging import refuse_foreign
 from gateway.database.connection import HEAD, MIGRATIONS, check_whole, newer, version_of
 
 _IN_USE = "UPDATE alembic_version SET version_num = version_num"
 _EMPTY = "CREATE TABLE voxfleet_trial (number INTEGER)"
 
 
-async def try_database(url: str) -> str:
-    """What there is at `url`, where a gateway can use it. Raises DatabaseError."""
+async def try_database(url: str, folder: Path | None = None) -> str:
+    """What there is at `url`, where a gateway, with this data folder, can use it. Raises DatabaseError."""
     address = Address(url)
     try:
-        found = await _try(address)
+        found = await _try(address, folder)
     except UNUSABLE as error:
         raise DatabaseError(await asyncio.to_thread(address.refusal, error)) from error
     return f"{address}: {found}"
 
 
-async def _try(address: Address) -> str:
+async def _try(address: Address, folder: Path | None) -> str:
     if address.file is not None and not address.file.exists():
         await asyncio.to_thread(_write_beside, address.file)
+        if folder is not None:
+            await asyncio.to_thread(refuse_foreign, None, folder)
         return "not there yet; the first gateway makes it"
     patience = {} if address.is_sqlite else {"command_timeout": BUSY_SECONDS}
     engine = create_async_engine(address.url, poolclass=NullPool, connect_args=address.arguments | patience)
     async with engine.connect() as connection:
         try:
-            return await connection.run_sync(_write)
+            found = await connection.run_sync(_write)
+            if folder is not None:
+                await connection.run_sync(refuse_foreign, folder)
+            return found
         finally:
             await connection.rollback()
 

@@ -190,12 +190,12 @@ def check_disk(data_dir: Path) -> Finding:
     return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {data_dir.absolute()}")
 
 
-def check_database(url: str) -> Finding:
+def check_database(url: str, data_dir: Path) -> Finding:
     """Where the gateway keeps its rows."""
     from gateway.database.trial import DatabaseError, try_database
 
     try:
-        return Finding("Database", Verdict.OK, asyncio.run(try_database(url)))
+        return Finding("Database", Verdict.OK, asyncio.run(try_database(url, data_dir)))
     except DatabaseError as error:
         return Finding("Database", Verdict.FAIL, f"database_url: {' '.join(str(error).split())}")
 
@@ -238,7 +238,7 @@ def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Findi
         lambda: check_aligner(gateway.aligner),
         lambda: check_port(settings),
         lambda: check_disk(gateway.data_dir),
-        lambda: check_database(gateway.database),
+        lambda: check_database(gateway.database, gateway.data_dir),
         lambda: check_temporary_files(gateway.max_adapter_bytes),
         check_test_tools,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.database import DatabaseError
 from gateway.database.present import Present
 from gateway.jobs.sweep import sweep
 from gateway.tending import orphans
@@ -117,6 +118,18 @@ async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: py
         await sweep(gateway.jobs, gateway.gateway)
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
+
+
+async def test_jobs_stay_where_the_gateway_is_started_with_another_database(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as gateway:
+        job = await gateway.post()
+        folder = gateway.jobs.files(job).folder
+    with pytest.raises(DatabaseError, match="files of another database"):
+        async with running(tmp_path, database_url=f"sqlite:///{tmp_path}/other.db"):
+            pass
+    assert folder.is_dir()
+    async with running(tmp_path, reading_worker(), working=False) as gateway:
+        assert [job.id for job in await gateway.jobs.store.all_jobs()] == [job]
 
 
 async def test_a_job_ages_by_the_present_of_the_database(tmp_path: Path) -> None:

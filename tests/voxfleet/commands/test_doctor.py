@@ -103,7 +103,7 @@ def test_the_database_is_the_one_of_the_settings(tmp_path: Path, monkeypatch: py
     database = next(finding for finding in asked if finding.subject == "Database")
     assert database.verdict is Verdict.FAIL
     assert "database_url: cannot use postgresql+asyncpg://user:***@127.0.0.1:1/voxfleet" in database.detail
-    own = doctor.check_database(GatewaySettings(data_dir=tmp_path / "new").database)
+    own = doctor.check_database(GatewaySettings(data_dir=tmp_path / "new").database, tmp_path / "new")
     assert own.verdict is Verdict.OK and "the first gateway makes it" in own.detail
 
 
