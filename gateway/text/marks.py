@@ -95,6 +95,9 @@ MARKS = Rules(
     rule(r"(?<=\d)[．：／－](?=\d)", _folded),
     rule(r"(?<=\d)\s?∶\s?(?=\d)", ":"),
     rule(r"(?<=\w)[‐‑](?=\w)", "-"),
+    rule("[ℂℕℚℝℤ]", _folded),
+    rule(r"(?<=\d)˚", "°"),
+    rule(r"(?<=[A-Za-z0-9)])[ₐₑᵢₖₘₙₓₜ]", lambda match: f" {_folded(match)}"),
     rule("[㎀-㎟㎩-㏟]", _folded),
     rule(r"(?<=\d)㎥", "m³"),
     rule(
@@ -152,7 +155,7 @@ MARKS = Rules(
     rule(rf"</?(?:{_INLINE}|{_BLOCK}){_TAG_ENDS}", "", re.I),
     rule(rf"(?<=[A-Za-z!?)] )(?<!\b(?:is|of|be) )(?<!\bwas )(?P<say><3+)(?=\s*(?:$|{EMOJI}))", "", re.M),
     rule(rf"{STARS}|(?<=\d)★(?![★☆])", lambda match: match[0]),
-    rule(rf"(?![♩♪]\s?=){EMOJI}", ""),
+    rule(rf"(?![♩♪]\.?\s?=){EMOJI}", ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
     rule("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),

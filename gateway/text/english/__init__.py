@@ -5,6 +5,7 @@ money.py          sums of money
 attributes.py     whether a sum or a measure tells of the noun behind it
 units.py          units, and their names
 quantities.py     measures, percentages
+sizes.py          how long by how wide
 rates.py          how much in which time, or in another unit
 subjects/         what readers of one subject say: music, laws, chemistry
 calendar.py       dates
@@ -28,6 +29,7 @@ from gateway.text.english import (
     quantities,
     rates,
     signs,
+    sizes,
     times,
     years,
 )
@@ -75,6 +77,7 @@ RULES = Rules(
     *formulas.RULES,
     *identifiers.RULES,
     *money.RULES,
+    *sizes.RULES,
     *quantities.RULES,
     *rates.RULES,
     *abbreviations.RULES,

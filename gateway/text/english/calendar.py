@@ -152,6 +152,11 @@ RULES: tuple[Rule, ...] = (
         _slashed,
     ),
     rule(
+        r"(?<!ed )(?<!es )\b(?:[Bb]y|[Bb]efore|[Tt]hrough|[Tt]ill|[Uu]ntil)\s"
+        r"(?P<say>(?P<m>[2-9])/(?P<d>1[3-57-9]|2\d|3[01])(?P<y>))(?![\w/]|\.\d|\s?[\"”]|\sof\b)",
+        _slashed,
+    ),
+    rule(
         rf"\b{_MONTH}\s(?P<first>\d{{1,2}})(?:st|nd|rd|th)?{_TO}{_DAY}(?:st|nd|rd|th)?"
         rf"(?!\d|[-/.:]\d|\s?[ap]\.?m)(?:(?P<comma>,?)\s{_YEAR}\b)?",
         _days_of_month,

@@ -106,6 +106,11 @@ def _commit(match: re.Match[str]) -> str | None:
     return _apart(text) if re.search(r"\d", text) and re.search(r"[a-f]", text) else None
 
 
+def _keys(match: re.Match[str]) -> str:
+    """Of a telephone."""
+    return f"{'star' if match['key'] == '*' else 'pound'} {digits(match['n'])}".rstrip()
+
+
 def _product(match: re.Match[str]) -> str:
     text = match["say"]
     return short_code(text) if len(text) < 5 else digits(text)
@@ -203,6 +208,7 @@ RULES = (
         r"\bS(\d{1,2})\s?E(\d{1,3})\b",
         lambda match: f"season {cardinal(int(match[1]))} episode {cardinal(int(match[2]))}",
     ),
+    rule(r"\b(?:[Dd]ial|[Pp]ress)\s(?P<say>(?P<key>[*#])(?P<n>\d{0,4}))(?!\w)", _keys),
     rule(r"(?<!\w)#s\b", "numbers"),
     rule(r"(?<!\w)(?P<say>#)(?=\d{1,6}[A-Za-z]{3})", "hashtag "),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),

@@ -35,6 +35,8 @@ def _measure(match: re.Match[str]) -> str | None:
         or _STREET.match(match.string, match.end())
     ):
         return None
+    if name == "c." and re.match(r"\s?\d", match.string[match.end() :]):
+        return None
     unit = UNITS[name]
     single = amount == "1" or describes(match.string, match.start(), match.end())
     sign = "minus " if match["minus"] else ""
@@ -59,6 +61,8 @@ def _part_of(match: re.Match[str]) -> str | None:
 
 def _height(match: re.Match[str]) -> str:
     feet, inches = int(match[1]), int(match[2])
+    if inches >= _INCHES_OF_FOOT:
+        return f"{cardinal(feet)} minute{'' if feet == 1 else 's'} {cardinal(inches)} seconds"
     return f"{cardinal(feet)} {'foot' if feet == 1 else 'feet'} {cardinal(inches)}" + (
         f" {'inch' if inches == 1 else 'inches'}" if match[3] else ""
     )
@@ -121,6 +125,16 @@ def _with_comma(match: re.Match[str]) -> str:
     return f"{number(match['amount'].replace(',', '.'))} {unit}"
 
 
+def _spoon(match: re.Match[str]) -> str:
+    """ "2 t. salt"."""
+    spoon = "teaspoon" if match["say"] == "t." else "tablespoon"
+    return spoon if match["amount"] == "1" or not match["amount"][0].isdecimal() else f"{spoon}s"
+
+
+_AMOUNT = r"(?<![\w.,])(?P<amount>\d{0,2}[½⅓⅔¼¾⅛]|\d{1,2}(?:\.\d)?)"
+_NO_FOOD = "and|but|per|when|were|was|with|the|for|each"
+
+
 def _feet(match: re.Match[str]) -> str | None:
     """Where no quotation has begun that the sign may close."""
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
@@ -172,6 +186,7 @@ MANY = (
 """What there are millions of."""
 _QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _FEET = "'’"
+_INCHES_OF_FOOT = 12
 _PAIRED = "Hz|kHz|MHz|GHz|V|kV|W|kW|[KMGT]B|mAh|mA|fps|[MG]bps"
 """Units of things that are made for two measures, "110/220 V"."""
 _SHARES = {"wt": "weight", "vol": "volume", "mol": "mole"}
@@ -184,7 +199,7 @@ RULES = (
         _arc,
     ),
     rule(
-        rf"(?<![\w.]){NEGATIVE}(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}})[′'’](?:\s?(?P<s>{NUMBER})[″\"”])?(?!\w)",
+        rf"(?<![\w.]){NEGATIVE}(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’](?:\s?(?P<s>{NUMBER})[″\"”])?(?!\w)",
         _signed_arc,
     ),
     rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
@@ -219,12 +234,14 @@ RULES = (
     rule(rf"(?<![\w.,])(?P<amount>{NUMBER})\s?(?P<scale>m)(?=\s(?:{MANY})\b(?!['’]))", _millions),
     rule(rf"(?<![\w.,])(?P<amount>{NUMBER})\s?(?P<scale>[mbt]n)\b", _millions),
     rule(
-        rf"(?<![\w.,$€£])(?P<amount>{NUMBER})-(?P<unit>(?=[A-Za-z]{{2}}|[mgLVW]\s[a-z])(?:{UNIT}))(?![\w'’-])"
+        rf"(?<![\w.,$€£/])(?P<amount>{NUMBER})-(?P<unit>(?=[A-Za-z]{{2}}|[mgLVW]\s[a-z])(?:{UNIT}))(?![\w'’-])"
         r"(?:\.(?=\)?\s[a-z]))?",
         _hyphened,
     ),
     rule(r"(?<=[\d½¼¾⅛⅜⅝⅞])[\"”](?=\s[a-z]|[,;.)]|\s?$)", _inches),
-    rule(r"(?<=\d,\d{3})['’′](?=[\s.,;:)]|$)", _feet),
+    rule(r"(?:(?<=\d/\d)|(?<=\d/\d\d))-in\b\.?", " inch"),
+    rule(rf"{_AMOUNT}\s(?P<say>[tT]\.)(?=\s(?!(?:{_NO_FOOD})\b)[a-z]{{3}})", _spoon),
+    rule(r"(?<=\d,\d{3})['’′](?=[\s.,;:)/]|$)", _feet),
     rule(
         rf"(?<![\w./])(?P<first>\d{{2,4}})/(?P<last>\d{{2,4}})\s?(?P<unit>{_PAIRED}){UNIT_END}",
         _or,
@@ -235,7 +252,6 @@ RULES = (
         lambda match: number(match["say"].replace(",", ".")),
     ),
     rule(r"(?<=\d)\s?(?P<of>wt|vol|mol)\.?\s?%", lambda match: f" {_SHARES[match['of']]} percent"),
-    rule(r"[Ø⌀]\s?(?=\d)", "diameter "),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),
@@ -248,7 +264,7 @@ RULES = (
         _power_of_ten,
     ),
     rule(
-        r"\d\s?(?:ft|feet|foot)\.?\s\d{1,2}(?P<say>\s?in)(?=[.,;:!?)]|$|\s(?:tall|long|wide|high|deep)\b)",
+        r"\d\s?(?:ft|feet|foot)\.?\s\d{1,2}(?P<say>\s?in)(?=[.,;:!?)]|$|\s(?:and|but|or|with|tall|long|wide|high|deep)\b)",
         " inches",
     ),
     rule(

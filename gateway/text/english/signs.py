@@ -156,9 +156,6 @@ _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
 _OPERAND = r"(?<=[\w)\]²³.°%!])"
-_SIZE = r"\d{1,5}(?:\.\d{1,3})?"
-_LONG = rf"{_SIZE}\s?(?:px|pixels?|[cm]m|m|in|inch(?:es)?|ft|feet|[\"”″])(?![A-Za-z²³])"
-"""One side of something."""
 _NUMBERED = "|".join(
     rf"(?<=\b{name}\.)" for name in ("[Pp]", "pp", "[Nn]o", "[Ff]ig", "[Vv]ol", "[Cc]h", "[Oo]p", "[Ll]v")
 )
@@ -185,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         _vulgar,
     ),
     rule(
-        r"\b(?:[HM]P|SAT|[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
+        r"\b(?:(?:[HMX]P):?|SAT|[Rr]ated|[Ss]core[ds]?:?|[Gg]ot|[Rr]ating(?: of)?:?|solid|"
         r"[Gg]rade|[Ss]trength|[Pp]ain:?|A(?:PGAR|pgar)|"
         r"[Gg](?:ives?|ave|iving) (?:it|this|them)(?: an?)?)"
         r"\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
@@ -213,10 +210,11 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[1])} over {number(match[2])}",
     ),
     rule(r"(?<![\w./])(\d+\.\d+)/(\d+(?:\.\d+)?)(?![\w/]|\.\d)", _out_of),
-    rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
+    rule(r"(?<![\w./,])(\d{1,3}(?:,\d{3})+)/(\d{1,3}(?:,\d{3})+)(?![\w/]|[.,]\d)", _out_of),
+    rule(r"(?<![\w./])(?<!\d,)(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|,\d{3}|\s?=)", _fraction),
+    rule(r"\s\+\s(?=…)|(?<=…)\s\+\s", " plus "),
+    rule(r"(?<=\d[Kp])\s?@\s?(?=\d)", " at "),
     rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$∑∏∫∂-])", _operate),
-    rule(rf"(?<=\d)\s?×\s?(?={_SIZE}\s?×\s?{_LONG}|{_LONG})", " by "),
-    rule(r"(?<=\d{3})\s?×\s?(?=\d{3,4}(?!\d|[.,]\d|\s?[=×]))", " by "),
     rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
     rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
@@ -268,6 +266,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"π", "pi"),
     rule(r"(?<![\w.])(\d+(?:\.\d+)?)([kKM])(\+?)(?![\w'])(?=\s\w+s\b|\s+(?:people|followers|mi\b))", _scaled),
     rule(r"(?<=\d[kK] )mi\b(?:\.(?=[,;:)]|\s[a-z]))?", "miles"),
+    rule(
+        r"(?<![\w.,$€£])([1-9]\d{0,2}\.\d{1,3})([KMB])(\+?)(?=[,.;)](?!\w)|$|\s(?:in|by|from|last|was|were|to|and|or|of)\b)",
+        _scaled,
+    ),
     rule(rf"(?<![\w.])(\d+(?:\.\d+)?)(B)(\+?)(?=\s(?:{MANY})\b)", _scaled),
     rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
     rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),

@@ -74,7 +74,7 @@ _ZONES = {name: " ".join(name) for name in _ZONE_NAMES.split()}
 _SHORT_ZONES = {name: " ".join(name) for name in ("ET", "CT", "MT", "PT")}
 """Which mean other things as well, and follow a time alone."""
 _ZONE = "|".join((*_ZONES, *_SHORT_ZONES))
-_HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
+_HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z@&+]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
 _PERIODS = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 _DOTTED = r"(?P<say>(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d)(?P<second>)(?P<half>))"
 """ "17.32", where something tells that it is no decimal."""

@@ -124,6 +124,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?P<say>1[5-9]\d\d|20\d\d)\b{_COUNTED}",
         _year,
     ),
+    rule(r"(?:(?<=\bBC)|(?<=\bBCE)|(?<=\bCE))\s?[-–—]\s?(?=(?:AD\s|c\.\s)?\d)", " to "),
     rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
     rule(rf"\b(?:AD|[Bb]orn|[dbm]\.|bapt\.|bur\.|fl\.)\s(?P<say>{_CENTURIES})\b", _year),
 )

@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
         _over,
     ),
     rule(
-        rf"(?:(?<=[\d){RAISED}])|(?<=(?<![\w'’])[A-Za-z]))(?P<say>\s−\s|−)(?=[\d(√π]|[A-Za-z](?![A-Za-z]{{2}}))",
+        rf"(?:(?<=[\d){RAISED}])|(?<=(?<![A-Za-z0-9'’])[A-Za-z]))(?P<say>\s−\s|−)(?=[\d(√π]|[A-Za-z](?![A-Za-z]{{2}}))",
         " minus ",
     ),
     rule(r"(?<![\w)\]])−(?=[(∞√π]|[A-Za-z](?![A-Za-z]))", "minus "),

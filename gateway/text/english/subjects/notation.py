@@ -46,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w-]){_MOVE}(?![\w-])", _move),
     rule(r"(?<![\w-])O-O(?:-O)?(?![\w-])", _castle),
     rule(r"[♩♪]\s?=\s?(?=\d)", lambda match: f"{_NOTES[match[0][0]]} equals "),
+    rule(r"[♩♪]\.\s?=\s?(?=\d)", lambda match: f"dotted {_NOTES[match[0][0]]} equals "),
     rule(rf"(?<![\w./]){_METRE}(?=\s(?:{_METRES})\b)", _metre),
     rule(r"\b[Ii]n (?P<say>(?P<beats>[2-7]|9|12)/(?P<note>[48]))(?=[.,;:!?)]|$|\s(?:at|with)\b)", _metre),
     rule(rf"(?<![\w./]){_METRE}(?=,?\s(?:at\s)?\d{{2,3}}\s?(?:bpm|BPM|beats)\b)", _metre),
