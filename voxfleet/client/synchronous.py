@@ -18,7 +18,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, overload
 
-from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
+from voxfleet.client.asynchronous import DEFAULT_URL, TIMEOUT_SECONDS, AsyncClient, Speech
 from voxfleet.client.background import BackgroundLoop
 from voxfleet.client.chat import ChatAnswer, ChatItem, ChatStream, Item, Messages
 from voxfleet.client.forms import Audio
@@ -30,10 +30,20 @@ class Client:
     """As `AsyncClient`; each method waits for its result."""
 
     def __init__(
-        self, base_url: str | Sequence[str] = DEFAULT_URL, *, api_key: str | None = None, **options: Any
+        self,
+        base_url: str | Sequence[str] = DEFAULT_URL,
+        *,
+        api_key: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        key_in_subprotocol: bool = False,
     ) -> None:
-        """`options`: those of `AsyncClient`."""
-        self._client = AsyncClient(base_url, api_key=api_key, **options)
+        """As that of `AsyncClient`."""
+        self._client = AsyncClient(
+            base_url,
+            api_key=api_key,
+            timeout_seconds=timeout_seconds,
+            key_in_subprotocol=key_in_subprotocol,
+        )
         self._background = BackgroundLoop()
         self.trainings = SyncTrainings(self._client.trainings, self._background)
 

@@ -58,6 +58,11 @@ def test_both_forms_have_the_same_methods(one: type, other: type) -> None:
     assert taken(one) == taken(other)
 
 
+def test_both_clients_are_made_alike() -> None:
+    """So that a type checker tells of a misspelt option of either."""
+    assert signature(Client) == signature(AsyncClient)
+
+
 def test_the_package_says_that_it_has_types() -> None:
     package_data = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
     for name in package_data["voxfleet"]:
