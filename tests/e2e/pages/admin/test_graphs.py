@@ -25,6 +25,9 @@ def test_graphs_show_what_was_kept_to_pointer_keyboard_and_as_a_table(page: Page
         page.goto(f"{edge.url}{ADMIN_PAGE}")
         page.get_by_role("radio", name="7 days").check()
         load = page.get_by_role("slider", name="Load")
+        expect(load.locator(".graph-lone.line-0").first).to_be_visible()
+        nothing = page.get_by_role("slider", name="First audio").get_by_text("Nothing was measured")
+        expect(nothing).to_be_visible()
         load.focus()
         eventually(lambda: "slots in use 3, waiting 0, slots in all 4" in at_the_first_point(page, load))
         page.keyboard.press("ArrowRight")
@@ -48,11 +51,11 @@ def at_the_first_point(page: Page, graph: Locator) -> str:
 
 
 async def keep_figures(folder: Path, began_at: int) -> None:
-    """Two spans of ten minutes, as another process of the gateway left them."""
+    """Spans of ten minutes, two of them without a gap, as another process of the gateway left them."""
     database = Database(f"sqlite:///{folder / DATABASE_FILE}")
     await database.open()
     async with database.transaction() as rows:
-        for number, used in enumerate((3, 1.5)):
+        for number, used in ((0, 3), (1, 1.5), (9, 2)):
             figures = Figures(600, 1200, 2400, used_seconds=used * 600).as_fields()
             rows.add(FigureSpan(length=600, at=began_at + 600 * number, gateway="before", figures=figures))
     await database.close()

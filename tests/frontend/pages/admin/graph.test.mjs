@@ -1,7 +1,7 @@
 /** The graphs of the admin page: ticks, runs and the point that is looked at. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { areaOf, nearest, pathOf, runsOf, timeTicks, valueTicks } from "../../../../frontend/static/js/admin/sections/graph-scale.js";
+import { areaOf, linesAndDots, nearest, pathOf, runsOf, timeTicks, valueTicks } from "../../../../frontend/static/js/admin/sections/graph-scale.js";
 
 describe("a graph", () => {
   test("has round ticks that hold its largest value", () => {
@@ -29,8 +29,10 @@ describe("a graph", () => {
     const runs = runsOf(points, "a", 10);
     assert.deepEqual(runs.map((run) => run.map(({ a }) => a)), [[1, 2], [3], [4, 5]]);
     const [x, y] = [({ at }) => at, ({ a }) => a];
-    assert.equal(pathOf(runs, x, y), "M0.0 1.0L10.0 2.0M30.0 3.0h0.01M60.0 4.0L70.0 5.0");
-    assert.equal(areaOf(runs, x, y, 9), "M0.0 1.0L10.0 2.0V9H0.0ZM60.0 4.0L70.0 5.0V9H60.0Z");
+    const { lines, dots } = linesAndDots(runs);
+    assert.deepEqual(dots, [{ at: 30, a: 3 }]);
+    assert.equal(pathOf(lines, x, y), "M0.0 1.0L10.0 2.0M60.0 4.0L70.0 5.0");
+    assert.equal(areaOf(lines, x, y, 9), "M0.0 1.0L10.0 2.0V9H0.0ZM60.0 4.0L70.0 5.0V9H60.0Z");
   });
 
   test("knows the point under a pointer", () => {

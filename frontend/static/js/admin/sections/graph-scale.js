@@ -49,18 +49,20 @@ export function runsOf(points, key, span) {
   return runs;
 }
 
-/** The path of such runs; a point that stands alone is a dot of the line's width. */
-export function pathOf(runs, x, y) {
+/** The runs that are lines, and the points that stand alone: nobody would see a line as long as it is wide. */
+export function linesAndDots(runs) {
+  return { lines: runs.filter((run) => run.length > 1), dots: runs.filter((run) => run.length === 1).flat() };
+}
+
+/** The path of lines. */
+export function pathOf(lines, x, y) {
   const corner = (point) => `${x(point).toFixed(1)} ${y(point).toFixed(1)}`;
-  return runs.map((run) => `M${run.map(corner).join("L")}${run.length === 1 ? "h0.01" : ""}`).join("");
+  return lines.map((line) => `M${line.map(corner).join("L")}`).join("");
 }
 
 /** The area under them. */
-export function areaOf(runs, x, y, bottom) {
-  return runs
-    .filter((run) => run.length > 1)
-    .map((run) => `${pathOf([run], x, y)}V${bottom}H${x(run[0]).toFixed(1)}Z`)
-    .join("");
+export function areaOf(lines, x, y, bottom) {
+  return lines.map((line) => `${pathOf([line], x, y)}V${bottom}H${x(line[0]).toFixed(1)}Z`).join("");
 }
 
 /** Number of the point that is nearest to a time. */

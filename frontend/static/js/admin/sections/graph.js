@@ -9,7 +9,7 @@
  * says is what stands beside it.
  */
 import { h } from "../../shared/page/dom.js";
-import { areaOf, nearest, pathOf, runsOf, timeTicks, valueTicks } from "./graph-scale.js";
+import { areaOf, linesAndDots, nearest, pathOf, runsOf, timeTicks, valueTicks } from "./graph-scale.js";
 import { locale, t } from "../words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -94,7 +94,7 @@ export class Graph {
     if (!this.#answer) return;
     const svg = this.#svg;
     svg.replaceChildren();
-    this.#none.hidden = this.#points.length > 0;
+    this.#none.hidden = this.#points.some((point) => this.#series.some(({ key }) => typeof point[key] === "number"));
     this.#plot.setAttribute("aria-valuemax", Math.max(0, this.#points.length - 1));
     this.#drawLegend();
     this.#drawTable();
@@ -155,10 +155,11 @@ export class Graph {
 
   #drawLine({ key, area }, number) {
     const top = this.#ticks.at(-1);
-    const runs = runsOf(this.#points, key, this.#answer.span_seconds);
+    const { lines, dots } = linesAndDots(runsOf(this.#points, key, this.#answer.span_seconds));
     const y = (point) => this.#height(point[key], top);
-    if (area) this.#svg.append(drawn("path", { class: `graph-area line-${number}`, d: areaOf(runs, this.#x, y, HEIGHT - EDGE.bottom) }));
-    this.#svg.append(drawn("path", { class: `graph-line line-${number}`, d: pathOf(runs, this.#x, y) }));
+    if (area) this.#svg.append(drawn("path", { class: `graph-area line-${number}`, d: areaOf(lines, this.#x, y, HEIGHT - EDGE.bottom) }));
+    this.#svg.append(drawn("path", { class: `graph-line line-${number}`, d: pathOf(lines, this.#x, y) }));
+    for (const dot of dots) this.#svg.append(drawn("circle", { class: `graph-dot graph-lone line-${number}`, cx: this.#x(dot), cy: y(dot), r: 3.5 }));
   }
 
   /** What each line is, with its newest value. */
