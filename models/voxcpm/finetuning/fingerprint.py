@@ -16,18 +16,20 @@ STATE = "state.pt"
 """What was learnt so far, in the folder of work."""
 
 
-def claim(out: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
-    """Note what the run in `out` begins with.
+def claim(out: Path, data: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
+    """Note what the run in `out` begins with; `data`: what the recordings were read from, which may be moved.
 
     Raises OtherRunError where one has learnt something already that began with something else.
     """
-    what = asdict(options) | {"device": "", "threads": 0}
-    what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    digest = _sum_of_all(data if data.is_dir() else data.parent, recordings, options)
     audio = hashlib.sha256("".join(map(_sum_of, (item.audio for item in recordings))).encode()).hexdigest()
     file = out / RUN_FILE
     began = _began_with(file)
-    if began.get("digest") == digest and began.get("audio", audio) == audio:
+    known = (
+        digest,
+        _sum_of_all(None, recordings, options),
+    )  # as runs of before their data could be moved have it
+    if began.get("digest") in known and began.get("audio", audio) == audio:
         return
     if (file.parent / STATE).exists():
         raise OtherRunError(
@@ -35,6 +37,21 @@ def claim(out: Path, recordings: list[Recording], options: FinetuneOptions) -> N
         )
     told = {"digest": digest, "audio": audio, "options": asdict(options)}
     write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
+
+
+def _sum_of_all(folder: Path | None, recordings: list[Recording], options: FinetuneOptions) -> str:
+    """With the recordings as they are called in `folder`; None: by their whole paths."""
+    what = asdict(options) | {"device": "", "threads": 0}
+    names = [
+        item.audio.relative_to(folder)
+        if folder is not None and item.audio.is_relative_to(folder)
+        else item.audio
+        for item in recordings
+    ]
+    what["recordings"] = [
+        [str(name), item.text, item.speaker] for name, item in zip(names, recordings, strict=True)
+    ]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
 def _began_with(file: Path) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def finetune(
     with _threads(options.threads or available_cpus()), journal.refusals():
         recordings = read_dataset(data)
         _check_apart(out, data, recordings)
-        claim(out, recordings, options)
+        claim(out, data, recordings, options)
         return _train(recordings, out, options, journal, normalise, stopping)
 
 

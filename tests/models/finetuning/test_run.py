@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,28 @@ def test_a_recording_that_was_made_again_is_another_one(data: Path) -> None:
     with pytest.raises(OtherRunError):
         begin(data)
     (data / "1.wav").write_bytes(b"audio")
+    begin(data)
+
+
+def test_a_run_goes_on_where_its_data_was_moved(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a backup, on another machine."""
+    learn(data)
+    moved = data.parent.rename(data.parent.with_name("moved"))
+    assert begin(moved / data.name) == moved / "anna"
+    monkeypatch.chdir(moved)
+    finetune(Path(data.name), Path("anna"), FinetuneOptions(), lambda event: None)
+
+
+def test_a_run_of_before_its_data_could_be_moved_goes_on(data: Path) -> None:
+    file = learn(data) / "work" / "run.json"
+    began = json.loads(file.read_text())
+    what = began["options"] | {
+        "device": "",
+        "threads": 0,
+        "recordings": [[str(data / "1.wav"), "Hello.", ""]],
+    }
+    began["digest"] = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps(began))
     begin(data)
 
 
