@@ -21,15 +21,15 @@ def claim(out: Path, data: Path, recordings: list[Recording], options: FinetuneO
 
     Raises OtherRunError where one has learnt something already that began with something else.
     """
-    digest = _sum_of_all(data if data.is_dir() else data.parent, recordings, options)
+    folder = data if data.is_dir() else data.parent
+    digest = _sum_of_all([_name_in(folder, item.audio) for item in recordings], recordings, options)
+    by_paths = _sum_of_all(
+        [str(item.audio) for item in recordings], recordings, options
+    )  # as older runs have it
     audio = hashlib.sha256("".join(map(_sum_of, (item.audio for item in recordings))).encode()).hexdigest()
     file = out / RUN_FILE
     began = _began_with(file)
-    known = (
-        digest,
-        _sum_of_all(None, recordings, options),
-    )  # as runs of before their data could be moved have it
-    if began.get("digest") in known and began.get("audio", audio) == audio:
+    if began.get("digest") in (digest, by_paths) and began.get("audio", audio) == audio:
         return
     if (file.parent / STATE).exists():
         raise OtherRunError(
@@ -39,18 +39,15 @@ def claim(out: Path, data: Path, recordings: list[Recording], options: FinetuneO
     write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
 
 
-def _sum_of_all(folder: Path | None, recordings: list[Recording], options: FinetuneOptions) -> str:
-    """With the recordings as they are called in `folder`; None: by their whole paths."""
+def _name_in(folder: Path, file: Path) -> str:
+    return str(file.relative_to(folder) if file.is_relative_to(folder) else file)
+
+
+def _sum_of_all(names: list[str], recordings: list[Recording], options: FinetuneOptions) -> str:
+    """With these names of the recordings."""
     what = asdict(options) | {"device": "", "threads": 0}
-    names = [
-        item.audio.relative_to(folder)
-        if folder is not None and item.audio.is_relative_to(folder)
-        else item.audio
-        for item in recordings
-    ]
-    what["recordings"] = [
-        [str(name), item.text, item.speaker] for name, item in zip(names, recordings, strict=True)
-    ]
+    named = zip(names, recordings, strict=True)
+    what["recordings"] = [[name, item.text, item.speaker] for name, item in named]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
