@@ -121,6 +121,8 @@ def test_a_stream_tells_tokens_as_they_come_and_can_be_left(llm: LLM) -> None:
         endless = llm.stream("hello", SamplingParams(max_tokens=400, ignore_eos=True))
         await anext(endless)
         await endless.aclose()
+        with pytest.raises(RequestError, match="must be SamplingParams"):
+            await anext(llm.stream("hello", {}))  # type: ignore[arg-type]
         both = await asyncio.gather(*(collect(llm, params) for _ in range(2)))
         assert both == [whole["token_ids"]] * 2
 
