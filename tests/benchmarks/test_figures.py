@@ -86,13 +86,10 @@ def test_the_page_of_adapters_cites_what_they_cost_the_peer() -> None:
             before = f"{plain:.2f} -> " if kind == kinds[0] else ""
             cells.append(f"{before}{step:.2f} ms, +{row['more_percent'][kind]:.1f} %")
         assert " | ".join(cells) + " |" in document, (streams, kind)
-    steps = [
-        "; ".join(
-            f"{side[streams]['step_ms'][kind]:.1f} ms" for streams, kind in ((1, kinds[0]), (64, kinds[1]))
-        )
-        for side in sides
-    ]
-    assert f"| {steps[0]} | nano-vllm-voxcpm in the same run {steps[1]} |" in (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    for streams, kind in ((1, kinds[0]), (64, kinds[1])):
+        ours, theirs = (f"{side[streams]['step_ms'][kind]:.1f} ms" for side in sides)
+        assert f"| {ours} | nano-vllm-voxcpm in the same run {theirs} |" in readme
     without = {row["streams"]: row["step_ms"]["plain"] for row in found["peer"]["without slots"]["works"]}
     assert f"plain steps took {without[1]:.2f}\nand {without[64]:.2f} ms" in document
 
