@@ -13,6 +13,8 @@ MOST_BYTES = 1 << 16
 """In one turn of the event loop, but for a single message that is larger."""
 MESSAGE_BYTES = 1 << 10
 """What a message counts beside its length."""
+_RESTS = 4
+"""Turns of the event loop behind a message that was larger: a request of somebody else takes several."""
 
 
 class Turns:
@@ -21,8 +23,8 @@ class Turns:
     def __init__(self) -> None:
         self._left = MOST_BYTES
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self._is_set = False
-        """Whether the next turn is to come."""
+        self._rests = 0
+        """Turns of the event loop until the next one; 0 where none is to come."""
 
     async def take(self, length: int) -> None:
         """Wait until a message of this length may be read, which is mostly at once."""
@@ -39,12 +41,15 @@ class Turns:
 
     def _spend(self, cost: int) -> None:
         self._left -= cost
-        if not self._is_set:
-            self._is_set = True
+        if not self._rests:
             asyncio.get_running_loop().call_soon(self._next)
+        self._rests = max(self._rests, 1 if cost <= MOST_BYTES else _RESTS)
 
     def _next(self) -> None:
-        self._is_set = False
+        self._rests -= 1
+        if self._rests:
+            asyncio.get_running_loop().call_soon(self._next)
+            return
         self._left = MOST_BYTES
         while self._waiting and self._has_room(self._waiting[0][0]):
             cost, turn = self._waiting.popleft()

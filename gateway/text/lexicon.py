@@ -22,6 +22,7 @@ from operator import or_
 from gateway.text.beginnings import Beginnings
 from gateway.text.printable import JOINERS, is_printable
 from gateway.text.spoken import Edit, Spoken, is_ideogram
+from models.sentences import has_words
 
 MOST_WORD_CHARACTERS = 64
 MOST_SPOKEN_CHARACTERS = 128
@@ -38,7 +39,9 @@ _ENDING = "+#"
 
 def check_word(word: str) -> str:
     """A word as it is kept. Raises ValueError that says what is wrong with it."""
-    word = unicodedata.normalize("NFC", " ".join(word.split()).translate(_SAME))
+    word = " ".join(word.split())
+    if not word.isascii():
+        word = unicodedata.normalize("NFC", word.translate(_SAME))
     return _checked(word, MOST_WORD_CHARACTERS, "a word")
 
 
@@ -67,7 +70,7 @@ def check_entries(entries: Mapping[str, str], most: int) -> dict[str, str]:
 def _checked(text: str, most_characters: int, what: str) -> str:
     if not 0 < len(text) <= most_characters:
         raise ValueError(f"{what} has 1 to {most_characters} characters")
-    if not (is_printable(text) and any(map(str.isalnum, text))):
+    if not (is_printable(text) and has_words(text)):
         raise ValueError(f"{what} has letters or digits, and no control characters")
     return text
 

@@ -7,6 +7,8 @@ import unicodedata
 
 JOINERS = "\u200c\u200d"
 """Persian, Hindi and many emoji are misspelt without them."""
+_SHOWN_TOO = re.compile(f"[{JOINERS}\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+"""Joiners and spaces of any width, which are not printable to Python."""
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -23,12 +25,12 @@ _WORD_CATEGORIES = ("L", "M", "N")
 
 def is_printable(text: str) -> bool:
     """Whether it holds no line breaks, control characters or marks that cannot be seen."""
-    return all(map(_is_shown, text))
+    return text.isprintable() or _SHOWN_TOO.sub("", text).isprintable()
 
 
 def printable(text: str) -> str:
     """`text` without them."""
-    return "".join(filter(_is_shown, text))
+    return text if is_printable(text) else "".join(filter(is_printable, text))
 
 
 def is_blank(text: str) -> bool:
@@ -55,7 +57,3 @@ def mixes_scripts(text: str) -> bool:
             if len(scripts) > 1:
                 return True
     return False
-
-
-def _is_shown(character: str) -> bool:
-    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"

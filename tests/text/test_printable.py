@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+
 import pytest
 
-from gateway.text.printable import is_blank, mixes_scripts
+from gateway.text.printable import JOINERS, is_blank, is_printable, mixes_scripts, printable
+
+
+def test_spaces_of_any_width_and_joiners_are_printable() -> None:
+    characters = list(map(chr, range(sys.maxunicode + 1)))
+    shown = {
+        each
+        for each in characters
+        if each.isprintable() or each in JOINERS or unicodedata.category(each) == "Zs"
+    }
+    assert set(filter(is_printable, characters)) == shown
+    assert printable("\x00a\u3000\u200db\n\xa0c\x7f") == "a\u3000\u200db\xa0c"
+
+
+def test_no_character_is_looked_at_by_itself() -> None:
+    """Those of a book's 20,000 pronunciations held up everybody for a second."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += "call" in event
+
+    sys.setprofile(count)
+    try:
+        is_printable("a\u200d\xa0" * 1000)
+    finally:
+        sys.setprofile(None)
+    assert calls < 10
 
 
 @pytest.mark.parametrize(

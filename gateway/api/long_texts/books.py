@@ -108,10 +108,11 @@ async def _take_of(books: Books, block: BookBlock, take_id: str) -> Job:
     return found
 
 
-async def _whole(books: Books, book_id: str, status: int = 200) -> Response:
+async def _whole(books: Books, book_id: str, owner: str, status: int = 200) -> Response:
     """The answer that tells all of a book."""
-    found = await books.read(book_id)
-    told = await asyncio.to_thread(lambda: json.dumps(describe(*found), ensure_ascii=False).encode())
+    async with books.turns.take(owner):
+        found = await books.read(book_id)
+        told = await asyncio.to_thread(lambda: json.dumps(describe(*found), ensure_ascii=False).encode())
     headers = {"Location": f"{PATH}/{book_id}"} if status == 201 else {}
     return Response(told, status, headers, "application/json")
 
@@ -139,34 +140,37 @@ async def create_book(
     """A new book of these blocks; nothing of it is spoken yet."""
     owner = owner_of(request, gateway)
     asked = asked_for(key, owner, order)
-    book = await made_once(gateway.database, Book, asked, lambda: books.create(order, owner, asked))
-    return await _whole(books, book.id, 201)
+    async with books.turns.take(owner):
+        book = await made_once(gateway.database, Book, asked, lambda: books.create(order, owner, asked))
+    return await _whole(books, book.id, owner, 201)
 
 
 @router.get("/{id}", response_class=Response)
 async def get_book(book: OwnBook, books: BooksDep) -> Response:
     """All of a book: its blocks, their takes, and how far it is."""
-    return await _whole(books, book.id)
+    return await _whole(books, book.id, book.owner)
 
 
 @router.patch("/{id}", dependencies=[MUTATION], response_class=Response)
 async def change_book(change: BookChange, book: OwnBook, books: BooksDep) -> Response:
     """Set title, voice or language; what is left out stays."""
     await books.change(book, change)
-    return await _whole(books, book.id)
+    return await _whole(books, book.id, book.owner)
 
 
 @router.delete("/{id}", dependencies=[MUTATION], status_code=204)
 async def delete_book(book: OwnBook, books: BooksDep) -> None:
     """Remove a book with its takes."""
-    await books.remove(book.id)
+    async with books.turns.take(book.owner):
+        await books.remove(book.id)
 
 
 @router.put("/{id}/blocks", dependencies=[MUTATION, FEW_BLOCKS], response_class=Response)
 async def put_blocks(change: BlocksChange, book: OwnBook, books: BooksDep) -> Response:
     """Have these blocks in this order. Blocks that are missing go with their takes."""
-    await books.replace(book, change)
-    return await _whole(books, book.id)
+    async with books.turns.take(book.owner):
+        await books.replace(book, change)
+    return await _whole(books, book.id, book.owner)
 
 
 @router.post("/{id}/make", dependencies=[MUTATION], status_code=202, response_class=Response)
@@ -174,15 +178,17 @@ async def make_book(
     book: OwnBook, books: BooksDep, order: Annotated[MakeRequest | None, Body()] = None
 ) -> Response:
     """Speak blocks: those that are named, else all that have no take of what they say now."""
-    await books.make(book, order.blocks if order else None)
-    return await _whole(books, book.id, 202)
+    async with books.turns.take(book.owner):
+        await books.make(book, order.blocks if order else None)
+    return await _whole(books, book.id, book.owner, 202)
 
 
 @router.delete("/{id}/make", dependencies=[MUTATION], response_class=Response)
 async def stop_book(book: OwnBook, books: BooksDep) -> Response:
     """Drop takes that wait or are being made."""
-    await books.stop(book)
-    return await _whole(books, book.id)
+    async with books.turns.take(book.owner):
+        await books.stop(book)
+    return await _whole(books, book.id, book.owner)
 
 
 @router.post("/{id}/blocks/{block}/takes", dependencies=[MUTATION], status_code=202, response_class=Response)
@@ -191,14 +197,14 @@ async def add_take(
 ) -> Response:
     """Speak a block once more, before what waits already. The same seed makes the same take."""
     await books.take_again(book, block, order.seed if order else None)
-    return await _whole(books, book.id, 202)
+    return await _whole(books, book.id, book.owner, 202)
 
 
 @router.put("/{id}/blocks/{block}/take", dependencies=[MUTATION], response_class=Response)
 async def choose_take(choice: TakeChoice, book: OwnBook, block: OwnBlock, books: BooksDep) -> Response:
     """Choose the take that is heard."""
     await books.choose(block, await _take_of(books, block, choice.take))
-    return await _whole(books, book.id)
+    return await _whole(books, book.id, book.owner)
 
 
 @router.delete("/{id}/blocks/{block}/takes/{take}", dependencies=[MUTATION], status_code=204)
@@ -257,7 +263,8 @@ async def export_book(
     """The takes that are heard as one file: audio with chapter marks, or `srt` and `vtt` subtitles."""
     noted = gateway.settings.provenance_note
     wanted = None if format in _SUBTITLES else checked_format(format, _SUBTITLES)
-    export = await books.export(book)
+    async with books.turns.take(book.owner):
+        export = await books.export(book)
     if wanted is None:
         answer = await words_response(export, book.id, format, noted=noted)
         answer.headers["Content-Disposition"] = disposition(f"{book.title}.{format}")

@@ -1,0 +1,53 @@
+"""Whole books are read and written one after the other, and their owners take turns."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gateway.books import Books
+from gateway.books.service import Whole
+from gateway.books.turns import OwnersTurns
+from tests.gateway.jobs.stage import running
+
+
+async def test_owners_take_turns_however_much_one_of_them_asks_for() -> None:
+    turns, order = OwnersTurns(), []
+
+    async def work(owner: str, number: int) -> None:
+        async with turns.take(owner):
+            order.append((owner, number))
+            await asyncio.sleep(0)
+
+    asked = [("ann", number) for number in range(4)] + [("bob", number) for number in range(2)]
+    await asyncio.gather(*(work(*each) for each in asked))
+    assert order == [("ann", 0), ("bob", 0), ("ann", 1), ("bob", 1), ("ann", 2), ("ann", 3)]
+
+
+async def test_of_many_requests_for_all_of_a_book_one_is_answered_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty for one of 10,000 blocks, or with it, held up everybody for half a second and more."""
+    reading, read = [], Books.read
+
+    async def noted(self: Books, book_id: str) -> Whole:
+        reading.append(book_id)
+        found = await read(self, book_id)
+        assert len(reading) == 1
+        reading.pop()
+        return found
+
+    monkeypatch.setattr(Books, "read", noted)
+    block = {"kind": "paragraph", "text": "Hello."}
+    async with running(tmp_path, working=False) as service, service.at() as http:
+        book = (await http.post("/api/books", json={"title": "One", "blocks": [block]})).json()
+        path = f"/api/books/{book['id']}"
+        answers = await asyncio.gather(
+            *(http.get(path) for _ in range(5)),
+            http.post("/api/books", json={"title": "Two", "blocks": [block]}),
+            http.put(f"{path}/blocks", json={"version": 1, "blocks": [block]}),
+            http.delete(f"{path}/make"),
+        )
+    assert {answer.status_code for answer in answers} == {200, 201}
