@@ -107,6 +107,7 @@ class TrainingStore(TendedRows[Training]):
 
     async def _remove(self, training_id: str) -> None:
         async with self._database.transaction(erasing=True) as rows:
+            await lock(rows, _LOCK)
             of_it = TrainingRecording.training_id == training_id
             await rows.execute(delete(TrainingRecording).where(of_it))
             await rows.execute(delete(Training).where(Training.id == training_id))
@@ -122,7 +123,7 @@ def _forget(training: Training) -> None:
 async def _still(rows: AsyncSession, training_id: str) -> Training:
     """One whose recordings may change, until the transaction ends. Raises ApiError 404, 409."""
     await lock(rows, _LOCK)
-    training = await rows.get(Training, training_id)
+    training = await rows.get(Training, training_id, with_for_update=True)  # who starts it takes no lock
     if training is None:
         raise unknown_training()
     if training.state not in STILL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import pwd
@@ -10,13 +11,23 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from voxfleet.processes.ports import any_free
 
 _ACCOUNT = "postgres"
 _PATIENCE_SECONDS = 150
 _OPTIONS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+
+
+async def done_or_waiting(task: asyncio.Task[Any], session: AsyncSession) -> None:
+    """Until the task is done, or waits for a lock of this or another transaction."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    while not task.done() and not await session.scalar(waiting):  # noqa: ASYNC110 - it is in a database
+        await asyncio.sleep(0.01)
 
 
 class PostgresServer:

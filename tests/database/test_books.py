@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.books import store, takes
@@ -19,7 +18,7 @@ from gateway.database import Book, BookBlock, Database
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.jobs.store import _FIRST_OF_AN_OWNER, JobStore
-from tests.database.postgres import PostgresServer
+from tests.database.postgres import PostgresServer, done_or_waiting
 
 TEXTS = ["One", "They walked.", "* * *"]
 
@@ -72,9 +71,7 @@ async def test_blocks_are_replaced_before_takes_are_added_or_after(
     async def add_while_it_replaces(session: AsyncSession, *arguments: Any) -> list[str]:
         gone = await remove_blocks(session, *arguments)
         begun.append(asyncio.create_task(takes.add(book, blocks[:2], first=False, again=False)))
-        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        while not begun[0].done() and not await session.scalar(waiting):  # noqa: ASYNC110 - what is waited for is in a database
-            await asyncio.sleep(0.01)
+        await done_or_waiting(begun[0], session)
         return gone
 
     remove_blocks = store._remove_blocks

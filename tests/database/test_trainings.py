@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from sqlalchemy import Delete
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, Training, TrainingRecording
 from gateway.database.tables import now
 from gateway.errors import ApiError
+from gateway.training import store as store_module
 from gateway.training.files import new_recording_id, new_training_id
 from gateway.training.store import OPEN, STILL, TrainingBounds, TrainingStore
+from tests.database.postgres import PostgresServer, done_or_waiting
 
 
 @pytest.fixture
@@ -65,6 +70,55 @@ async def test_recordings_are_counted_and_stay_while_it_is_worked_on(store: Trai
     await store.remove(one.id)
     assert await store.recordings(one.id) == [] and await store.get(one.id) is None
     assert await outcomes(store.add_recording(recording(one), 7)) == ["unknown_training"]
+
+
+@pytest.fixture
+async def shared(postgres: PostgresServer) -> AsyncIterator[TrainingStore]:
+    """As two gateways have it."""
+    database = Database(postgres.create_database())
+    await database.open()
+    yield TrainingStore(database, TrainingBounds(trainings=5, per_owner=2, recordings=3, seconds=20))
+    await database.close()
+
+
+async def test_no_recording_is_added_while_its_training_is_deleted(
+    shared: TrainingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transcript would stay for ever."""
+    one, added = training(), list[asyncio.Task[list[str]]]()
+    await shared.add(one)
+    execute = AsyncSession.execute
+
+    async def add_meanwhile(session: AsyncSession, statement: Any, **options: Any) -> Any:
+        found = await execute(session, statement, **options)
+        if isinstance(statement, Delete) and not added:
+            added.append(asyncio.create_task(outcomes(shared.add_recording(recording(one), 7))))
+            await done_or_waiting(added[0], session)
+        return found
+
+    monkeypatch.setattr(AsyncSession, "execute", add_meanwhile)
+    await shared.remove(one.id)
+    assert await added[0] == ["unknown_training"]
+    assert await shared.recordings(one.id) == []
+
+
+async def test_no_training_is_started_while_a_recording_is_added(
+    shared: TrainingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, still, seen = training(), store_module._still, list[bool]()
+    await shared.add(one)
+
+    async def start_meanwhile(session: AsyncSession, training_id: str) -> Training:
+        found = await still(session, training_id)
+        started.append(asyncio.create_task(shared.reopen(training_id, STILL)))
+        await done_or_waiting(started[0], session)
+        seen.append(started[0].done())
+        return found
+
+    started: list[asyncio.Task[bool]] = []
+    monkeypatch.setattr(store_module, "_still", start_meanwhile)
+    await shared.add_recording(recording(one), 7)
+    assert seen == [False] and await started[0]
 
 
 async def test_one_of_two_starts_wins_and_what_ended_is_not_worked_on(store: TrainingStore) -> None:
