@@ -106,7 +106,11 @@ class TestList:
         page.goto(f"{fleet.url}/sessions?q=fox")
         chosen = page.locator("#chosen")
         expect(chosen).to_be_hidden()
-        page.get_by_role("checkbox", name="Choose One.").check()
+        lowest = page.get_by_role("checkbox", name="Choose One.")
+        place = lowest.bounding_box()
+        lowest.check()
+        expect(chosen).to_be_in_viewport()
+        assert lowest.bounding_box() == place  # the next click is not upon another row
         chosen.get_by_role("button", name="Choose all").click()
         expect(chosen).to_contain_text("3 chosen")
         page.get_by_role("checkbox", name="Choose Two.").uncheck()
