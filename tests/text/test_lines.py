@@ -36,3 +36,26 @@ ENGLISH = {
 @pytest.mark.parametrize("written", ENGLISH)
 def test_lines_of_english_text(written: str) -> None:
     assert bare(normalise(written, "en").text) == bare(ENGLISH[written])
+
+
+CHINESE = {
+    "8/15前，24秋季学期，14500元/学期，1-2周/次，204B教室。": "八月十五日前，二四秋季学期，一万四千五百元每"
+    "学期，一到两周每次，二零四B教室。",
+    "1984-93年，前221年-前207年，12/31-1/2放假，1/2-3/4杯。": "一九八四到九三年，前二二一年到前二零七年，十"
+    "二月三十一日到一月二日放假，二分之一到四分之三杯。",
+    "还剩1:52，双方98-97，决赛0-3。": "还剩一分五十二秒，双方九十八比九十七，决赛零比三。",
+    "咳嗽3d，共7d，看3d电影。": "咳嗽三天，共七天，看三d电影。",
+    "2.4A，800lm，10Gb/s，1/250s，f/2.8，4K@60fps，用时2m14s。": "二点四安，八百流明，十吉比特每秒，二百五"
+    "十分之一秒，f 二点八，四K，六十帧每秒，用时两分十四秒。",
+    "17mod5=2，k=-2/3，J12-J14，AQI 120，打120。": "十七mod五等于二，k等于负三分之二，J十二到J十四，AQI 一"
+    "百二十，打幺二零。",
+    "身高6'4\"，订单112-3456789，按#结束，№3，886": "身高六英尺四英寸，订单一一二杠三四五六七八九，按井号结"
+    "束，第三，八八六",
+    '6300余km，180万km2，75μg/m3，985/211高校，3/8"钻头。': "六千三百余公里，一百八十万平方公里，七十五微"
+    "克每立方米，九八五、二一一高校，八分之三英寸钻头。",
+}
+
+
+@pytest.mark.parametrize("written", CHINESE)
+def test_lines_of_chinese_text(written: str) -> None:
+    assert normalise(written, "zh").text == CHINESE[written]

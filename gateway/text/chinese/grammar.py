@@ -91,10 +91,17 @@ def _changes(clause: str, said: str) -> list[Edit] | None:
             continue
         if any(is_ideogram(character) for character in before) and not re.search(r"\d", before):
             return None
+        if (cut := _CUT_WORD.fullmatch(before)) and re.match("[A-Za-z]", clause[end:]):
+            found.append(Edit(start, start + cut.end(1), number(cut[1])))
+            continue
         if kind == "delete" and any(character.isalnum() for character in before):
             return None
         found.append(_anchored(clause, start, end, said[first:last]))
     return found
+
+
+_CUT_WORD = re.compile(rf"({NUMBER})\s?[A-Za-z]{{1,3}}")
+"""What the grammars take for a measure; where a letter follows it is the beginning of a word: 17mod5."""
 
 
 def _anchored(clause: str, start: int, end: int, spoken: str) -> Edit:

@@ -113,6 +113,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[{_PROVINCES}][A-Z])(?P<say>[·• ]?(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{5,6}})(?![A-Za-z0-9])", _plate),
     rule(r"(?<!\d)(?P<say>\d{5,6})(?=客服|热线|官方|专线)", _phone),
     rule(r"(?<![\d/])(\d{2,3})/(\d{2,3})\s?mmHg", _pressure),
+    rule(r"(?<!\d)985[/、]211(?!\d)", "九八五、二一一"),
+    rule(r"(?:^|(?<=[，。！？～\s]))(?P<say>886)(?=[，。！？～~]|\s?$)", say_digits),
     rule(r"(?<!\d)(?P<say>985|211)(?=高校|大学|院校|工程|名校|毕业|本科|硕士|学校)", say_digits),
     rule(r"(?<!\d)(?P<say>996|007)(?=工作|上班|加班|制)", say_digits),
     rule(r"(?<![A-Za-z])C(?P<say>9[12]9)(?!\d)", say_digits),
@@ -205,5 +207,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d[米秒])(?P<say>\d{2})(?=$|[的高长宽左以]|[^\d.\u3400-\u9fff])", say_digits),
     rule(r"(?<!\d)(?P<say>3\.15)(?=晚会|消费)", say_digits),
     rule(r"(?<!\d)(\d{1,3})°\s?(\d{1,2})[′'’](?:\s?(\d{1,2})[″\"”])?", _arc),
-    rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(?=[1-9](?!\d))", "第"),
+    rule(r"(?:(?<![A-Za-z])[Nn][Oo]\.|№)\s?(?=[1-9](?!\d))", "第"),
 )

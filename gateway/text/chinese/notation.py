@@ -101,6 +101,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:³√|∛)\s?(?=[\d(a-z])", "三次根号"),
     rule(r"(?<=[\w)])ⁿ", "的n次方"),
     rule(r"(?<![\w)\]%|])−\s?(?=\d)|(?<=\|)−(?=\d)", "负"),
+    rule(r"(?<==)\s?-(?=\d{1,3}/\d)", "负"),
+    rule(rf"(?:(?<=[A-Z]{{2}})|(?<=[A-Z]{{2}}\s))(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/-])", _cardinal),
+    rule(
+        r"(?<![A-Za-z\d.])(\d{1,2})m\s?([0-5]?\d)s(?![A-Za-z\d])",
+        lambda match: f"{'两' if match[1] == '2' else cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",
+    ),
     rule(r"(?<=[(=])-(?=[a-zA-Z](?![A-Za-z]))", "负"),
     rule(r"(?<=\))/(?=[\da-z])|(?<=[=(+-][A-Za-z])/(?=[A-Za-z\d])|(?<=[(+]\d)/(?=[a-z](?![A-Za-z]))", _over),
     rule(r"(?<=(?<![A-Za-z])[a-z])[:：∶](?=[a-z]=\d)|(?<=[A-Za-z])∶(?=[A-Za-z])", "比"),

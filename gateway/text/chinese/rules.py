@@ -148,7 +148,7 @@ RULES: tuple[Rule, ...] = (
         r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
         lambda match: "，".join(map(digits, match["say"].split())),
     ),
-    rule(r"(?P<say>\d{3,4})(?=会议室|室|房间)", say_digits),
+    rule(r"(?P<say>\d{3,4})(?=[A-D]?(?:会议室|教室|室|房间))", say_digits),
     rule(
         rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9]|/[A-Za-z]|网|手机|信号|时代|技术|基站|芯片|流量)",
         lambda match: f"{number(match[1])}克",

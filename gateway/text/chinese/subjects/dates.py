@@ -33,6 +33,11 @@ def _from_to(match: re.Match[str]) -> str:
     return f"{month}月{day}日到{month2}月{day2}日"
 
 
+def _slashed_from_to(match: re.Match[str]) -> str | None:
+    """ "12/31-1/2", where one of them is no fraction."""
+    return _from_to(match) if max(int(match[2]), int(match[4])) > 16 else None
+
+
 def _years(match: re.Match[str]) -> str | None:
     """From when to when; of round numbers there may be so many of something."""
     first, last = match["first"], match["last"]
@@ -60,6 +65,17 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?<![\d.])(?P<first>1[5-9]\d\d|20[0-3]\d)\s?[-–—~～]\s?(?P<last>1[5-9]\d\d|20[0-3]\d)(?=[，。、；）)年]|$)",
         _years,
+    ),
+    rule(
+        r"(?<![\d.])(?P<first>(?:1[89]|20)\d\d)\s?[-–~～]\s?(?P<last>\d\d)(?=年(?!内))",
+        lambda match: f"{digits(match['first'])}到{digits(match['last'])}",
+    ),
+    rule(r"(?<=年)\s?[-–—~～]\s?(?=公元|前\d)", "到"),
+    rule(r"(?:^|(?<=[；，至到~～–—-]))前(?P<say>[1-9]\d{1,2}(?<!00))(?=年)", say_digits),
+    rule(r"(?<!\d)(?P<say>\d\d)(?=[春秋]季?学期)", say_digits),
+    rule(
+        r"(?<![\d/.])(1[0-2]|[1-9])/([12]?\d|3[01])\s?[-–—~～]\s?(1[0-2]|[1-9])/([12]?\d|3[01])(?![\d/.])",
+        _slashed_from_to,
     ),
     rule(r"(?<!\d)(?P<y>(?:19|20)\d0)s(?![A-Za-z])", lambda match: f"{digits(match['y'])}年代"),
     rule(

@@ -30,7 +30,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
     rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
     rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),
-    rule(r"(?<![A-Za-z\d.,])(?P<say>\d{1,3})(?=\s[A-Z]{4,}(?![A-Za-z]))", lambda match: number(match["say"])),
+    rule(r"(?<![\d.A-Za-z])(\d{1,2}\.\d{1,2})\s?A(?![A-Za-z0-9])", lambda match: f"{number(match[1])}安"),
+    rule(r"(?<![A-Za-z])f/(?=\d)", "f"),
+    rule(r"(?<![\d/])1/\d{2,5}(?P<say>s)(?![A-Za-z0-9])", "秒"),
+    rule(r"(?<=\d[Kp])\s?@\s?(?=\d)", "，"),
     rule(r"(?<![\d+])\+(\d{1,6})\s?/\s?[-−](\d{1,6})(?=\s?行|\s?[，。）)]|$)", _changed),
     rule(r"(?<=[RG]TX)\s?(?P<say>\d{4})(?!\d)", say_digits),
     rule(r"(?<![A-Za-z])i[3579]-(?P<say>\d{4,5})(?!\d)", say_digits),
@@ -39,7 +42,10 @@ RULES: tuple[Rule, ...] = (
         r"(?:(?<=V/)|(?<=V⎓)|(?<=电流)|(?<=电流[为是约：:]))(\d{1,3}(?:\.\d{1,2})?)\s?A(?![A-Za-z])",
         lambda match: f"{number(match[1])}安",
     ),
-    rule(r"(?<=\d)[\"”″](?=\s?的?(?:大|曲面|智能|液晶)?(?:电视|显示器|屏|平板|轮|蛋糕|披萨))", _inches),
+    rule(
+        r"(?<=\d)[\"”″](?=\s?的?(?:大|曲面|智能|液晶)?(?:电视|显示器|钻头|螺[丝栓母]|水管|管子|屏|平板|轮|蛋糕|披萨))",
+        _inches,
+    ),
     rule(r"[φΦ⌀∅]\s?(?=\d)", "直径"),
     rule(r"(?<=\dV)/(?=\d{1,3}(?:\.\d{1,2})?(?:A|mA|Hz|W)(?![A-Za-z]))", "，"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.numbers import cardinal, digits, number
-from gateway.text.chinese.units import UNIT, UNITS
+from gateway.text.chinese.units import PER_UNIT, UNIT, UNITS
 from gateway.text.rules import Rule, rule
 
 _LENGTHS = {
@@ -40,10 +40,14 @@ def _ratio(match: re.Match[str]) -> str:
 _RATIO = r"(?P<say>(?P<first>\d{1,3})[:：](?P<last>\d{1,5}))(?![\d:：])"
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\d:：]){_RATIO}(?=的?(?:比例|浓度|稀释|配比|混合|兑水|缩放|等比))", _ratio),
+    rule(
+        r"(?<![\d'’′])([3-7])['’′](\d)[\"”″]",
+        lambda match: f"{cardinal(int(match[1]))}英尺{cardinal(int(match[2]))}英寸",
+    ),
     rule(r"(?<=[里米])/(?=秒|小时|分)", "每"),
     rule(
-        rf"(?<=[万亿])\s?(?P<unit>{'|'.join(_LENGTHS)}|t)(?![A-Za-z0-9²³/])",
-        lambda match: _LENGTHS.get(match["unit"], "吨"),
+        rf"(?<=[万亿余多])\s?(?P<unit>{'|'.join((*_LENGTHS, *PER_UNIT))})(?![A-Za-z0-9²³/])",
+        lambda match: PER_UNIT.get(match["unit"]) or _LENGTHS[match["unit"]],
     ),
     rule(
         rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}})\s?(?P<unit>{'|'.join(_LENGTHS)})(?![A-Za-z0-9²³/])",

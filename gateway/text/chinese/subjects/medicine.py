@@ -17,6 +17,10 @@ def _vertebrae(match: re.Match[str]) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?<=[嗽热痛泻吐晕共后程服用×])\s?(?P<n>\d{1,3})d(?=[，。、；,）)]|$)",
+        lambda match: f"{'两' if match['n'] == '2' else number(match['n'])}天",
+    ),
     rule(rf"(?:{_TESTED})\s?(?P<say>[（(]\+[）)])", "阳性"),
     rule(rf"(?:{_TESTED})\s?(?P<say>[（(][-−][）)])", "阴性"),
     rule(r"(?<=胰岛素)\s?(?P<n>\d{1,3})U(?![A-Za-z])", lambda match: f"{number(match['n'])}单位"),
