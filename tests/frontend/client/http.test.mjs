@@ -143,7 +143,7 @@ describe("VoxFleet over HTTP", () => {
     await assert.rejects(fleet.books.list(), { code: "foreign_answer" });
   });
 
-  test("who gives a request up gets the reason back, before and within the answer", async () => {
+  test("who gives a request up gets the reason back, before and within the answer", async (t) => {
     let [asked, begin] = [() => {}, false];
     const fleet = await stranger((response) => {
       if (begin) response.writeHead(200, { "content-type": "audio/wav" }).write("RIFF");
@@ -159,6 +159,10 @@ describe("VoxFleet over HTTP", () => {
         await assert.rejects(speaking, told ?? ((error) => error === reason));
       }
     }
+    const asking = t.mock.method(globalThis, "fetch");
+    const over = AbortSignal.abort(new Error("too late"));
+    await assert.rejects(fleet.checkRecording(new Blob(["audio"]), { signal: over }), { message: "too late" });
+    assert.equal(asking.mock.callCount(), 0);
     const late = new DOMException("a limit of time", "TimeoutError");
     await assert.rejects(fleet.speak("Hi.", { signal: AbortSignal.abort(late) }), { code: "no_answer" });
   });

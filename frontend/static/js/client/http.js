@@ -24,10 +24,11 @@ export class ApiError extends Error {
  *
  * @param {Promise<Response>} [begun] the same request, where it is under way already
  */
-export async function request(path, options = {}, begun = fetch(path, options)) {
+export async function request(path, options = {}, begun = undefined) {
   let response;
   try {
-    response = await begun;
+    options.signal?.throwIfAborted(); // Node 24 ends the process where a form is sent with such a signal
+    response = await (begun ?? fetch(path, options));
   } catch (error) {
     if (isGivenUp(error, options.signal)) throw error;
     if (!(await readable(filesOf(options.body)))) throw unreadable();
