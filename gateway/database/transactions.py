@@ -24,6 +24,10 @@ FAILURES = (DatabaseError, SQLAlchemyError, OSError)
 AT_A_TIME = 100
 """Rows of which objects are made, or that are written, before anybody else has a turn."""
 Row = TypeVar("Row")
+_STANDSTILL_SECONDS = 30.0
+_LOCK_FOR_A_WHILE = text(
+    "SELECT set_config('idle_in_transaction_session_timeout', :most, true), pg_advisory_xact_lock(:key)"
+)
 _FULL = {sqlite3.SQLITE_FULL, "53100"}
 """As SQLite and PostgreSQL say that there is no room."""
 
@@ -58,12 +62,16 @@ def failure_of(error: Exception, kept: str, code: str) -> ApiError:
 
 
 async def lock(rows: AsyncSession, key: int) -> None:
-    """Nobody else who locks `key`, in this gateway or another, writes until the transaction ends."""
+    """Nobody else who locks `key`, in this gateway or another, writes until the transaction ends.
+
+    PostgreSQL ends it where nothing is asked in it for long: a gateway that is cut off may never end it.
+    """
     connection = await rows.connection()
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+        patience = {"most": f"{_STANDSTILL_SECONDS * 1000:.0f}", "key": key}
+        await connection.execute(_LOCK_FOR_A_WHILE, patience)
 
 
 async def in_turns(rows: AsyncSession, statement: Select[tuple[Row]]) -> AsyncIterator[Row]:

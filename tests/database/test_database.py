@@ -18,10 +18,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, delete, select, text
 from structlog.testing import capture_logs
 
-from gateway.database import Database, DatabaseError, Setting, journal
+from gateway.database import Database, DatabaseError, Setting, journal, transactions
 from gateway.database import connection as connection_module
 from gateway.database.reserve import RESERVE_BYTES
 from gateway.database.tables import Base
+from gateway.database.transactions import FAILURES, lock
 from tests.database.postgres import PostgresServer
 
 
@@ -236,6 +237,29 @@ async def test_postgresql_that_answers_no_more_is_given_up(
         async with database.transaction() as rows:
             assert (await rows.scalars(select(Setting))).all() == []
     await database.close()
+
+
+async def test_a_gateway_that_stands_still_keeps_no_other_from_writing(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its machine is paused, or cut off: PostgreSQL would hold its lock for hours."""
+    monkeypatch.setattr(transactions, "_STANDSTILL_SECONDS", 0.1)
+    url, key = postgres.create_database(), 7
+    here, there = Database(url), Database(url)
+    await here.open()
+    await there.open()
+    async with asyncio.timeout(15):
+        with pytest.raises(FAILURES):
+            async with there.transaction() as rows:
+                await lock(rows, key)
+                async with here.transaction() as others:
+                    await lock(others, key)
+                    others.add(Setting(key="pages", value={}))
+                rows.add(Setting(key="never", value={}))
+    async with there.transaction() as rows:
+        assert [row.key for row in await rows.scalars(select(Setting))] == ["pages"]
+    await here.close()
+    await there.close()
 
 
 async def test_who_ends_waits_no_longer_for_a_silent_postgresql(postgres: PostgresServer) -> None:
