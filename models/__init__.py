@@ -5,6 +5,7 @@ voxcpm/           VoxCPM, text to speech, and its training
 llm/              what all text models share; qwen3/: a family of them
 transformer/      the transformer that all families are made of
 lora/             adapters of any family
+pool/             several devices behind one model in Python
 sentences.py      long text in parts that a model speaks well
 denoising.py      recordings without what is heard behind the speaker
 config_fields.py  configuration files of checkpoints, and what is refused in them

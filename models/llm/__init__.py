@@ -6,7 +6,7 @@
     for answer in llm.generate(["Once upon a time"], SamplingParams(temperature=0.6, max_tokens=64)):
         print(answer["text"])
 
-api.py              `LLM`
+api.py              `LLM`; completion.py: what `generate` gives
 loading.py          an engine for a worker
 options.py          what may be chosen when an engine is built
 engine.py           requests in, tokens and text out
@@ -21,6 +21,7 @@ stop_strings.py     ends an answer at a string
 kv_sizing.py        how many blocks of KV cache there are
 programs/           steps at fixed addresses, recorded as CUDA graphs
 parallel/           a model over several ranks
+pool/               several devices behind one `LLM`, an engine each
 """
 
 from engine.cpu.cpus import bound_shape_caches, give_way_while_waiting

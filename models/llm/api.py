@@ -17,9 +17,10 @@ import uuid
 import weakref
 from _thread import start_new_thread
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypedDict
+from typing import Any
 
 from tqdm import tqdm
 
@@ -28,25 +29,20 @@ from engine.errors import EngineError, RequestError
 from engine.interrupts import held_back
 from engine.loop import CLOSED, EngineLoop
 from models.bounds import take_eager
+from models.llm.completion import Completion, completion_of
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.loading import make_engine
 from models.llm.options import text_options
 from models.llm.parallel.launch import load_over_ranks
+from models.llm.pool.pool import MakeBar, TextPool, load_pool
 from models.llm.sampling_params import SamplingParams
+from models.pool.loading import choose_devices
+from models.pool.member import DeviceState
 
 Prompt = str | list[int]
 Messages = Sequence[Mapping[str, Any]]
 _UNFINISHED = "requests of add_request are unfinished; `step` them to their end first"
 _STEPPED = "another thread steps the engine, as `generate` does"
-
-
-class Completion(TypedDict):
-    """One answer. logprobs: of each token its own and the likeliest ones', where they were asked for."""
-
-    text: str
-    token_ids: list[int]
-    finish_reason: str
-    logprobs: list[tuple[float | None, tuple[tuple[int, float], ...]]]
 
 
 class LLM(forks.OfOneProcess):
@@ -61,6 +57,8 @@ class LLM(forks.OfOneProcess):
         gpu_memory_utilization: share of a GPU's memory that weights and cache may take together.
         cpu_weights: "float32", "bfloat16", which takes half the memory and about half the time, or "auto":
             bf16 where checkpoint and processor have it.
+        devices: several in place of `device`, such as [0, 1], each with an engine in a process of its own;
+            see `models.pool`. Nobody steps them.
         options: other fields of `TextOptions`, also by nano-vllm's names.
 
     Raises:
@@ -78,20 +76,35 @@ class LLM(forks.OfOneProcess):
         gpu_memory_utilization: float = 0.9,
         device: str = "auto",
         cpu_weights: str = "auto",
+        devices: Sequence[str | int] | None = None,
         **options: Any,
     ) -> None:
         take_eager(enforce_eager, options)
         chosen = text_options(
             max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
         )
-        checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
-        self._engine = make_engine(checkpoint, chosen)
-        self._end_with(start_new_thread, self._engine.close, ())
-        self._loop: EngineLoop | None = None
+        self._engine: TextEngine | TextPool
+        self._loop: EngineLoop | TextPool | None = None
+        if devices is None:
+            checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
+            self._engine = make_engine(checkpoint, chosen)
+            self._end_with(start_new_thread, self._engine.close, ())
+        else:
+            each = choose_devices(devices, device, tensor_parallel_size)
+            self._engine = self._loop = load_pool(model, each, cpu_weights, chosen)
+            self._end_with(self._engine.leave, self._engine.close)
         self._closed = ""
         self._changing, self._stepping = threading.Lock(), threading.RLock()
         """Of who gives the engine to a thread of its own, or closes it; of who steps it."""
         forks.watch(self)
+
+    @property
+    def devices(self) -> list[DeviceState]:
+        """The state of the device, or of each: whether it serves, and why not."""
+        if isinstance(self._engine, TextPool):
+            return self._engine.devices
+        problem = self._closed if self._loop is None or self._loop.alive else str(self._loop.end_error())
+        return [DeviceState(self._engine.device, "lost" if problem else "serving", problem)]
 
     @property
     def tokenizer(self) -> Any:
@@ -124,11 +137,15 @@ class LLM(forks.OfOneProcess):
         requests = [
             TextRequest(uuid.uuid4().hex, *pair, read_whole=True) for pair in zip(prompts, each, strict=True)
         ]
-        with self._stepping:
-            outputs = self._answered(requests, use_tqdm)
-        return [_completion(found) for found in outputs.values()]
+        bar = partial(tqdm, total=len(requests), desc="Generating", disable=not use_tqdm)
+        if isinstance(self._engine, TextPool):
+            outputs = self._engine.answers(requests, bar)
+        else:
+            with self._stepping:
+                outputs = self._answered(requests, bar)
+        return [completion_of(found) for found in outputs.values()]
 
-    def _answered(self, requests: Sequence[TextRequest], use_tqdm: bool) -> dict[str, list[TextOutput]]:
+    def _answered(self, requests: Sequence[TextRequest], make_bar: MakeBar) -> dict[str, list[TextOutput]]:
         """All outputs of each request, by its name; for who has the engine."""
         engine = self._stepped_here()
         if engine.has_unfinished():
@@ -139,7 +156,7 @@ class LLM(forks.OfOneProcess):
             with held_back():
                 for sequence in sequences:
                     engine.add(sequence)
-            with tqdm(total=len(requests), desc="Generating", disable=not use_tqdm) as bar:
+            with make_bar() as bar:
                 while engine.has_unfinished():
                     with held_back():
                         step = self._stepped_here().step()
@@ -242,11 +259,13 @@ class LLM(forks.OfOneProcess):
     def _stepped_here(self) -> TextEngine:
         if self._closed:
             raise EngineError(self._closed)
+        if isinstance(self._engine, TextPool):
+            raise EngineError("several devices are not stepped by hand; use `generate` or `stream`")
         if self._loop is not None:
             raise EngineError("a stream has given the engine to a thread of its own; use `stream`")
         return self._engine
 
-    def _own_loop(self) -> EngineLoop:
+    def _own_loop(self) -> EngineLoop | TextPool:
         """The thread that has the engine from the first call on; it waits for nobody who steps."""
         with self._changing:
             if self._closed:
@@ -273,15 +292,3 @@ class LLM(forks.OfOneProcess):
 def _or_default(params: Any) -> Any:
     """Nothing else is the default: an empty list, one for each of no prompts, is not."""
     return SamplingParams() if params is None else params
-
-
-def _completion(outputs: list[TextOutput]) -> Completion:
-    last = outputs[-1]
-    if last.finish_reason == "error":
-        raise EngineError(last.error or "generation failed")
-    return Completion(
-        text="".join(output.text for output in outputs),
-        token_ids=[output.token for output in outputs if output.token is not None],
-        finish_reason=last.finish_reason or "length",
-        logprobs=[(output.logprob, output.top) for output in outputs if output.logprob is not None],
-    )

@@ -121,19 +121,23 @@ def load_text_checkpoint(
     elif target.type == "cpu":
         kv_dtype = weight_dtype(cpu_weights, config.torch_dtype)
         pack_model(network, kv_dtype)
-    has_tokenizer = (directory / "tokenizer.json").is_file()
     return TextCheckpoint(
         name=directory.resolve().name if Path(model).is_dir() else model.partition("@")[0],
         directory=directory,
         config=config,
         model=network,
-        tokenizer=TextTokenizer.from_directory(directory) if has_tokenizer else None,
+        tokenizer=read_tokenizer(directory),
         device=target,
         dtype=dtype,
         kv_dtype=kv_dtype,
         generation=generation,
         part=part,
     )
+
+
+def read_tokenizer(directory: Path) -> TextTokenizer | None:
+    """None where there is no tokenizer.json. Raises ConfigError."""
+    return TextTokenizer.from_directory(directory) if (directory / "tokenizer.json").is_file() else None
 
 
 def _read_generation(directory: Path) -> dict[str, Any]:

@@ -79,6 +79,19 @@ class TextState:
     stops: StopStrings
 
 
+def check_request(request: TextRequest) -> None:
+    """Raises RequestError where a script gave something else than a prompt and its parameters."""
+    prompt, params = request.prompt, request.params
+    listed = isinstance(prompt, list | tuple) and all(
+        issubclass(kind, int) for kind in set(map(type, prompt))
+    )
+    if not listed and not isinstance(prompt, str):
+        problem = f"a prompt must be a text or a list of token ids, got {reprlib.repr(prompt)}"
+        raise RequestError(problem, "prompt", "invalid_token")
+    if not isinstance(params, SamplingParams):
+        raise RequestError(f"sampling_params must be SamplingParams, got {params!r}", "sampling_params")
+
+
 class TextEngine(ModelEngine[TextRequest, TextOutput]):
     """The engine of one text model."""
 
@@ -164,9 +177,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         return TextModelInfo(name, revision, config.vocab_size, self.max_model_len, features)
 
     def prepare(self, request: TextRequest) -> Sequence:
+        check_request(request)
         params, prompt = request.params, self._token_ids(request.prompt)
-        if not isinstance(params, SamplingParams):
-            raise RequestError(f"sampling_params must be SamplingParams, got {params!r}", "sampling_params")
         if params.stop and self.tokenizer is None:
             raise RequestError("this model has no tokenizer, so no stop strings", "stop", "unsupported")
         own_ends = () if params.ignore_eos else self.checkpoint.end_ids
@@ -205,10 +217,6 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
                 raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
             check_encodable(prompt, "prompt")
             return self.tokenizer.encode(prompt)
-        listed = isinstance(prompt, list | tuple)
-        if not listed or not all(issubclass(kind, int) for kind in set(map(type, prompt))):
-            problem = f"a prompt must be a text or a list of token ids, got {reprlib.repr(prompt)}"
-            raise RequestError(problem, "prompt", "invalid_token")
         vocab_size = self.checkpoint.config.vocab_size
         extremes = (min(prompt), max(prompt)) if prompt else ()
         strange = next((token for token in extremes if not 0 <= token < vocab_size), None)

@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from engine import forks
-from engine.errors import OptionsError, RequestError
+from engine.errors import RequestError
 from engine.loop import EngineLoop
 from models import denoising
 from models.bounds import check_switch, take_eager
 from models.encodable import check_encodable
 from models.lora.pool import AdapterInfo
 from models.lora.rows import LoadedAdapter
+from models.pool.member import DeviceState
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Progress
@@ -37,7 +38,6 @@ from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
 from models.voxcpm.pool.adapter import PooledAdapter
 from models.voxcpm.pool.loading import load_pool
-from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.pool.pool import DevicePool
 from models.voxcpm.requests.sequence_builder import check_numbers
 from models.voxcpm.speech_stream import SpeechStream
@@ -94,9 +94,7 @@ class VoxCPM(forks.OfOneProcess):
         take_eager(enforce_eager, options)
         if devices is None:
             return cls(load_engine(model, device, max_num_seqs, progress, **options))
-        if device != "auto":
-            raise OptionsError(f"device {device!r} and devices {list(devices)!r}: give one of them")
-        return cls(load_pool(model, devices, max_num_seqs, progress, **options))
+        return cls(load_pool(model, devices, max_num_seqs, progress, device=device, **options))
 
     @property
     def info(self) -> ModelInfo:

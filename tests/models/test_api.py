@@ -16,10 +16,10 @@ import soundfile
 
 from engine.errors import EngineError, RequestError
 from models import denoising
+from models.pool.member import DeviceState
 from models.speech import AudioRole
 from models.voxcpm import VoxCPM
 from models.voxcpm.engine import VoxCPMEngine
-from models.voxcpm.pool.member import DeviceState
 from models.voxcpm.requests.generation import text_ratio_cap
 from models.voxcpm.vae.audio_encoding import CACHE_ENTRIES
 

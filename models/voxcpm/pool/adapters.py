@@ -11,9 +11,9 @@ from typing import Any
 
 from engine.errors import DeviceLostError, EngineError
 from models.lora.pool import AdapterInfo, find_form, usable_form
+from models.pool.device import DeviceProcess
+from models.pool.wire import Record
 from models.voxcpm.pool.adapter import PooledAdapter
-from models.voxcpm.pool.device import DeviceProcess
-from models.voxcpm.pool.wire import Record
 
 
 class PooledAdapters:

@@ -1,4 +1,4 @@
-"""The process of one device: `python -m models.voxcpm.pool.child FD`, started by `device.py`."""
+"""The process of one device: `python -m models.voxcpm.pool.child FD`, started by `models/pool/device.py`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from engine.parallel.follower import Follower, follow
 
 def serve(follower: Follower) -> None:
     """Load and speak as the pool says, until it ends."""
-    from models.voxcpm.pool.serving import Serving  # takes seconds, and Ctrl-C is put aside by now
+    from models.voxcpm.pool.serving import SpeechServing  # takes seconds, and Ctrl-C is put aside by now
 
-    Serving(follower).run()
+    SpeechServing(follower).run()
 
 
 if __name__ == "__main__":

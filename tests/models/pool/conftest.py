@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from engine.parallel.channel import Channel
+from models.pool import device as device_module
+from models.pool.member import Launch, Member
+from models.pool.wire import Kind, Record, error_record, pack, unpack
 from models.speech import ModelInfo
-from models.voxcpm.pool import device as device_module
-from models.voxcpm.pool.member import Launch, Member
 from models.voxcpm.pool.pool import DevicePool
-from models.voxcpm.pool.wire import Kind, Record, error_record, pack, unpack
 
 INFO = ModelInfo("tiny", "r", 16000, 960, 2, 8, 16000)
 
@@ -66,8 +66,8 @@ class Players:
 
     def pool(self, count: int) -> DevicePool:
         """Of so many devices that have loaded, `next` gives the process of each."""
-        launches = [Launch(f"cuda:{number}", "", None, {}) for number in range(count)]
-        return DevicePool([Member(launch, launch.start()) for launch in launches], INFO)
+        launches = [Launch(f"cuda:{number}", "", "child", None, {}) for number in range(count)]
+        return DevicePool([Member(launch, launch.start()) for launch in launches], INFO.to_dict())
 
 
 @pytest.fixture

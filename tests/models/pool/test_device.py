@@ -17,19 +17,19 @@ from engine.output_stream import OutputStream
 from engine.parallel.channel import HEADER, Channel, ChannelClosedError, Message, Number
 from models.config_fields import ConfigError
 from models.lora.adapter import AdapterError
+from models.pool import serving as serving_module
+from models.pool.device import DeviceProcess
+from models.pool.wire import Kind, error_of, error_record, pack, unpack
 from models.speech import SpeechRequest
-from models.voxcpm.pool import serving as serving_module
-from models.voxcpm.pool.device import DeviceProcess
-from models.voxcpm.pool.request import PooledRequest
-from models.voxcpm.pool.serving import Serving
-from models.voxcpm.pool.wire import Kind, error_of, error_record, pack, unpack
+from models.voxcpm.pool.request import PooledSpeech
+from models.voxcpm.pool.serving import SpeechServing
 from tests.models.pool.conftest import Players, ended, output
 
 
 @pytest.fixture
 def played(players: Players) -> Iterator[SimpleNamespace]:
     heard: list[Any] = []
-    device = DeviceProcess("cuda:7", "", lambda device, *told: heard.append(told))
+    device = DeviceProcess("cuda:7", "", "child", lambda device, *told: heard.append(told))
     yield SimpleNamespace(device=device, inside=players.next(), heard=heard)
     device.end(at_once=True)
     device.close()
@@ -37,7 +37,7 @@ def played(players: Players) -> Iterator[SimpleNamespace]:
 
 def speak(played: SimpleNamespace, request_id: str) -> OutputStream:
     """The stream of a request that was taken."""
-    request = PooledRequest(SpeechRequest(request_id, "hello", 1))
+    request = PooledSpeech(SpeechRequest(request_id, "hello", 1))
     request.give_to(played.device)
     played.inside.answer(played.inside.asked())
     request.accepted.result(60)
@@ -126,7 +126,7 @@ def test_a_process_that_tells_nothing_hangs_and_is_ended(
 
     called = threading.Event()
     monkeypatch.setattr(Channel, "receive", receive)
-    device = DeviceProcess("cuda:7", "", lambda *told: None)
+    device = DeviceProcess("cuda:7", "", "child", lambda *told: None)
     load, encode = device.call("load"), device.call("encode")
     called.set()
     assert load.result(60) == {}
@@ -156,7 +156,7 @@ def test_a_process_leaves_whose_engine_is_lost(monkeypatch: pytest.MonkeyPatch) 
     told: list[Any] = []
     follower = SimpleNamespace(fail=told.append, send=None)
     monkeypatch.setattr(os, "_exit", told.append)
-    serving = Serving(follower)
+    serving = SpeechServing(follower)
 
     def submit(request: Any) -> None:
         raise EngineError("the engine loop died")
@@ -180,7 +180,7 @@ def test_a_process_leaves_whose_device_hangs_in_a_step(monkeypatch: pytest.Monke
     class Loop:
         step_seconds = property(lambda loop: next(seconds))
 
-    serving = Serving(SimpleNamespace(fail=told.append))
+    serving = SpeechServing(SimpleNamespace(fail=told.append))
     serving._loop = Loop()
     serving._watch()
     assert told == ["it hangs: a step has taken more than 120 s", 1]

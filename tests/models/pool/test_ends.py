@@ -16,11 +16,12 @@ import pytest
 from engine.errors import EngineError
 from models.config_fields import ConfigError
 from models.lora.files import write_adapter
+from models.pool import member as member_module
+from models.pool.device import DeviceProcess
+from models.pool.member import DeviceState
+from models.pool.pool import idlest
+from models.pool.wire import Kind, pack
 from models.voxcpm import VoxCPM
-from models.voxcpm.pool import member as member_module
-from models.voxcpm.pool.device import DeviceProcess
-from models.voxcpm.pool.member import DeviceState
-from models.voxcpm.pool.wire import Kind, pack
 from tests.engine.parallel.processes import is_running
 from tests.models.conftest import assert_close
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
@@ -53,7 +54,7 @@ def test_what_a_process_that_dies_has_spoken_goes_on_elsewhere_and_it_is_started
         assert_close(audio, expected, 1e-4)
         pool._engine._devices[0]._thread.join(100)
         assert pool.devices == [DeviceState(f"cpu ({number} of 2)", "serving") for number in (1, 2)]
-        assert pool._engine._idlest() is processes_of(pool)[0]
+        assert idlest(pool._engine._serving()) is processes_of(pool)[0]
         assert np.array_equal(pool.synthesize("hello again", **options), expected)
 
 

@@ -15,11 +15,11 @@ import pytest
 from engine.errors import DeviceLostError, EngineError, RequestError
 from engine.output_stream import OutputStream
 from models.lora.pool import AdapterInfo
+from models.pool import member as member_module
+from models.pool.member import Member
+from models.pool.wire import error_record
 from models.speech import ModelInfo, SpeechRequest
-from models.voxcpm.pool import member as member_module
-from models.voxcpm.pool.member import Member
 from models.voxcpm.pool.pool import DevicePool
-from models.voxcpm.pool.wire import error_record
 from tests.models.pool.conftest import INFO, Player, Players, ended, output
 
 ANNA = AdapterInfo("anna", "digest", 8, 4, 100, "", 400, True)

@@ -10,11 +10,11 @@ import torch
 
 from engine.cpu.cpus import thread_limit
 from engine.errors import OptionsError
+from models.pool import member
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.description import describe
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.pool import member
 from tests.models.lora.conftest import CHECKPOINT
 
 
@@ -24,7 +24,7 @@ class Listening:
     all: list[Listening]
     info: dict[str, Any]
 
-    def __init__(self, device: str, alike: str, on_progress: Any) -> None:
+    def __init__(self, device: str, alike: str, child: str, on_progress: Any) -> None:
         self.device, self.name, self._on_progress = device, device + alike, on_progress
         self.told: dict[str, Any] = {}
         self.all.append(self)

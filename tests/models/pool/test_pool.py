@@ -16,9 +16,9 @@ from engine.output_stream import OutputStream
 from models.lora.adapter import AdapterError
 from models.lora.files import write_adapter
 from models.lora.pool import AdapterInfo
+from models.pool.device import DeviceProcess
 from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
-from models.voxcpm.pool.device import DeviceProcess
 from models.voxcpm.speech_stream import SpeechStream
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
 
@@ -278,7 +278,7 @@ def test_all_parts_of_a_text_keep_the_adapter_it_began_with(pool: VoxCPM, adapte
 
 
 def test_a_recording_too_large_to_be_sent_is_refused(pool: VoxCPM, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.voxcpm.pool.device.MOST_BYTES", 10_000)
+    monkeypatch.setattr("models.pool.device.MOST_BYTES", 10_000)
     with pytest.raises(ValueError, match="more than the 10000 bytes"):
         pool.generate(TEXT, reference_audio=(TONE[0][1:], 16000))
 

@@ -22,9 +22,8 @@ from engine.loop import CLOSED
 from engine.output_stream import Reader, wake_or_cancel
 from engine.parallel.channel import MOST_BYTES, ChannelClosedError, Message, Number
 from engine.parallel.process import how_it_ended, start_process
-from models.speech import SpeechOutput
-from models.voxcpm.pool.request import PooledRequest
-from models.voxcpm.pool.wire import Kind, Record, error_of, pack, unpack
+from models.pool.request import PooledRequest
+from models.pool.wire import Kind, Record, error_of, pack, unpack
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +41,9 @@ class DeviceProcess:
     """See the module. Once its process has ended it is `lost`, and all calls have failed; its requests are
     handed to who wanted to know, see `when_lost`."""
 
-    def __init__(self, device: str, alike: str, on_progress: OnProgress) -> None:
-        """Starts the process. alike: what tells it from another one on this device. Raises OSError."""
+    def __init__(self, device: str, alike: str, child: str, on_progress: OnProgress) -> None:
+        """Starts the process. alike: what tells it from another one on this device. child: the module that it
+        runs. Raises OSError."""
         self.device, self.name, self.lost = device, device + alike, False
         self._on_progress = on_progress
         self._lock = threading.RLock()
@@ -54,7 +54,7 @@ class DeviceProcess:
         self._outgoing: SimpleQueue[tuple[int, bytes, bytes] | None] = SimpleQueue()
         self._reason, self._closing = "", False
         self._silent_seconds = SILENT_START_SECONDS
-        self._process, self._channel = start_process("models.voxcpm.pool.child")
+        self._process, self._channel = start_process(child)
         self._threads = [
             threading.Thread(target=run, name=f"pool-{device}", daemon=True)
             for run in (self._send, self._receive)
@@ -206,9 +206,8 @@ class DeviceProcess:
             return []
         if "ended" in record:
             return self._end(request, error_of(record["error"]) if record["error"] else None)
-        output = SpeechOutput(**record)
-        readers = request.take(output)
-        return readers if output.finish_reason is None else readers + self._end(request)
+        readers = request.take(record)
+        return readers if record.get("finish_reason") is None else readers + self._end(request)
 
     def _end(self, request: PooledRequest, error: Exception | None = None) -> list[Reader]:
         self._forget(request)

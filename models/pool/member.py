@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.errors import EngineError
-from models.speech import ModelInfo
-from models.voxcpm.pool.adapters import PooledAdapters
-from models.voxcpm.pool.device import DeviceProcess, OnLost, OnProgress
-from models.voxcpm.pool.request import PooledRequest
-from models.voxcpm.pool.wire import Record
+from models.pool.device import DeviceProcess, OnLost, OnProgress
+from models.pool.request import PooledRequest
+from models.pool.wire import Record
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +21,10 @@ MOST_TRIES, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 10, 1.0, 60.0
 """Of starting a process again; each pause is twice the one before. These are five minutes."""
 STABLE_SECONDS = 60.0
 """A process that has served for so long was well: what follows its end are first tries."""
+
+
+Join = Callable[[DeviceProcess, Callable[[], object]], object]
+"""Gives one that has loaded again what the others have got since they loaded, then lets it serve."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,19 @@ class DeviceState:
 class Launch:
     """How a process of a device is started, and loads: each as the one before.
 
-    alike: what tells the device from the others of its name. threads: of the process, on a CPU.
+    alike: what tells the device from the others of its name. child: the module that the process runs.
+    threads: of the process, on a CPU.
     """
 
     device: str
     alike: str
+    child: str
     threads: int | None
     options: dict[str, Any]
 
     def start(self, on_progress: OnProgress = lambda *told: None) -> DeviceProcess:
         """Raises OSError."""
-        return DeviceProcess(self.device, self.alike, on_progress)
+        return DeviceProcess(self.device, self.alike, self.child, on_progress)
 
     def load(self, process: DeviceProcess) -> Future[Record]:
         """Its result says of the model what there is to say, as `info`."""
@@ -63,8 +67,8 @@ class Member:
         """process: that has loaded."""
         self.name, self.process = process.name, process
         self._launch = launch
-        self._info: ModelInfo
-        self._adapters: PooledAdapters
+        self._info: Record
+        self._join: Join
         self._on_lost: OnLost
         self._changing = threading.Lock()
         self._ending = threading.Event()
@@ -72,9 +76,9 @@ class Member:
         self._serving_since, self._tries = 0.0, 0
         self._thread: threading.Thread | None = None
 
-    def begin(self, info: ModelInfo, adapters: PooledAdapters, on_lost: OnLost) -> None:
+    def begin(self, info: Record, join: Join, on_lost: OnLost) -> None:
         """info: of the model, as all say. on_lost: takes over what ran here once it serves no more."""
-        self._info, self._adapters, self._on_lost = info, adapters, on_lost
+        self._info, self._join, self._on_lost = info, join, on_lost
         self._serve()
 
     @property
@@ -143,10 +147,10 @@ class Member:
                 if self._ending.is_set():
                     return True
                 self.process = self._launch.start()
-            info = ModelInfo.from_dict(self._launch.load(self.process).result()["info"])
+            info = self._launch.load(self.process).result()["info"]
             if info != self._info:
-                raise EngineError(f"{info.name} is another checkpoint by now")
-            self._adapters.join(self.process, self._serve)
+                raise EngineError(f"{info['name']} is another checkpoint by now")
+            self._join(self.process, self._serve)
         except Exception as error:
             _end(self.process)
             if not self._ending.is_set():
