@@ -168,8 +168,8 @@ async def _find(
     aligner: Aligner | None,
 ) -> PartTimes:
     model = clip.model
-    spoken = await asyncio.to_thread(_as_spoken, clip, number, text)
     language = await asyncio.to_thread(clip.text.language_of, number) if aligner is not None else ""
+    spoken = await asyncio.to_thread(_as_spoken, clip, number, text, language or clip.request.language)
     part = SpokenPart(
         spoken=spoken,
         seconds=seconds,
@@ -181,14 +181,14 @@ async def _find(
     return await part.told(aligner, start, start_seconds, speed)
 
 
-def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:
+def _as_spoken(clip: Clip, number: int, text: str, language: str | None) -> Spoken:
     """`text`, which is that of a part with the white space around it, as it is said."""
     part = clip.text.parts[number]
     if part.said is not None and (rewritten := _rewritten(part.said, text)) is not None:
         return rewritten
     if part.written != part.spoken:  # some words of a figure that has very many
         return Spoken(text, part.spoken, (0,) * len(part.spoken), (len(text),) * len(part.spoken))
-    return normalise(text, clip.request.language)
+    return normalise(text, language)
 
 
 def _rewritten(spoken: Spoken, text: str) -> Spoken | None:

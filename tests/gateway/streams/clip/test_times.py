@@ -14,6 +14,7 @@ from gateway.streams.clip.parts import WORDS_ONLY
 from gateway.streams.clip.times import InOrder
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.timing.part import PartTimes
+from tests.gateway.stages.fleet import describe_model
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
 from tests.gateway.timing.audio import FakeAligner
@@ -86,6 +87,17 @@ async def test_an_aligner_is_asked_for_each_part_and_delays_no_audio() -> None:
     assert gateway.metrics.timed_parts.labels("aligned")._value.get() == len(ear.parts)
     check(ear.parts, TEXT, outcome.audio_seconds)
     assert " five" in aligner.asked[0][1]
+
+
+async def test_an_aligner_hears_figures_in_the_language_of_their_part() -> None:
+    speaker = ScriptedWorker([Act()])
+    languages = {"languages": ("en", "de")}
+    speaker.described = lambda: describe_model("alpha").model_copy(update=languages)
+    async with gateway_of(speaker, aligner="off") as gateway:
+        gateway.aligner = aligner = FakeAligner()
+        await speak(gateway, TimedEar(), "Der Zug nach Hamburg fährt um 15:30 Uhr vom Gleis 7 ab.")
+    _, pieces, language = aligner.asked[0]
+    assert (language, "15:30" in "".join(pieces), "fifteen" in "".join(pieces)) == ("de", True, False)
 
 
 async def test_pauses_and_substitutions_of_a_document() -> None:
