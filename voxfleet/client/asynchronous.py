@@ -169,12 +169,13 @@ class AsyncClient:
     ) -> dict[str, Any]:
         """A new voice, with the "checks" of its audio: a file's bytes, or where it is.
 
-        denoise: take out what is heard behind the speaker. `fields`: language, description, transcript,
-        consent_by, consent_statement. Without the two of consent it can't be used.
+        tags: words, or a text with commas between them. denoise: take out what is heard behind the speaker.
+        `fields`: language, description, transcript, consent_by, consent_statement. Without the two of consent
+        it can't be used.
         """
         form = {"name": name, **fields}
         if tags:
-            form["tags"] = ",".join(tags)
+            form["tags"] = tags if isinstance(tags, str) else ",".join(tags)
         if parameters:
             form["parameters"] = json.dumps(parameters)
         if denoise:

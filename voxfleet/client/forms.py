@@ -53,12 +53,14 @@ def _json(body: Any) -> bytes:
         return json.dumps(body).encode()
 
 
-Audio = bytes | str | Path
+Audio = bytes | bytearray | memoryview | str | Path
 """A file's bytes, or where it is."""
 
 
 async def audio_file(audio: Audio) -> dict[str, tuple[str, bytes]]:
     """It as the part of a form. Raises OSError."""
+    if isinstance(audio, bytearray | memoryview):
+        return {"audio": ("audio", bytes(audio))}
     if not isinstance(audio, str | Path):
         return {"audio": ("audio", audio)}
     path = Path(audio)

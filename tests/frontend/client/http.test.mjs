@@ -254,5 +254,7 @@ describe("VoxFleet over HTTP", () => {
       assert.ok(seen[0].body.includes(part), part);
     }
     assert.ok(!seen[0].body.includes("transcript"));
+    await fleet.createVoice({ audio: new Blob(["RIFF"]), name: "Ada", tags: "warm, low" });
+    assert.ok(seen[1].body.includes('name="tags"\r\n\r\nwarm, low'));
   });
 });

@@ -96,6 +96,13 @@ async def test_a_stream_with_the_key_as_browsers_send_it(gateway: GatewayProcess
     assert b"".join(pcm) == pcm_of(TEXT, 3)
 
 
+def test_tags_may_be_one_text_and_a_recording_may_be_in_any_buffer(client: Client) -> None:
+    for kind in (bytes, bytearray, memoryview):
+        voice = client.create_voice("Me", kind(recording()), tags="calm, low")
+        client.delete_voice(voice["id"])
+        assert voice["tags"] == ["calm", "low"]
+
+
 def test_voices_are_made_used_and_deleted(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "me.wav"
     file.write_bytes(recording())

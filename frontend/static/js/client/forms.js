@@ -21,7 +21,7 @@ export function voiceForm({ audio, tags = [], parameters, ...voice }) {
   const form = new FormData();
   form.append("audio", audio, audio.name ?? "recording.wav");
   for (const field of VOICE_FIELDS) if (voice[field]) form.append(field, voice[field]);
-  if (tags.length > 0) form.append("tags", tags.join(","));
+  if (tags.length > 0) form.append("tags", [tags].flat().join(","));
   if (parameters) form.append("parameters", JSON.stringify(parameters));
   return form;
 }
