@@ -63,12 +63,18 @@ def normalise(
 
 
 def normalising(
-    text: str, language: str | None, lexicon: Lexicon, fixed: Sequence[Edit], spell: bool
+    text: str,
+    language: str | None,
+    lexicon: Lexicon,
+    fixed: Sequence[Edit],
+    spell: bool,
+    foreign: Sequence[tuple[int, int]] = (),
 ) -> Steps[Spoken]:
-    """`normalise` in small steps."""
+    """`normalise` in small steps. `foreign`: ranges of the text, in order, that stay as they are."""
     respelt, kept = lexicon.respell(text, fixed)
     if not has_rules(language):
         return respelt
+    kept = _together([*kept, *(respelt.spoken_range(*place) for place in foreign)])
     marked = Spoken.of(respelt.text)
     unmarked = marked.edited(apply(MARKS, marked.text, kept))
     kept = [(start, end) for start, end in (unmarked.spoken_range(*place) for place in kept) if start < end]
@@ -78,6 +84,17 @@ def normalising(
         sentences.append((yield from _sentence(match[0], language, within, spell)))
     spoken = unmarked.then(Spoken.joined(sentences))
     return respelt.then(spoken) if has_words(spoken.text) else respelt
+
+
+def _together(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order; those that overlap as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif start < end:
+            found.append((start, end))
+    return found
 
 
 def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Steps[Spoken]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Literal
 
 from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, has_rules, normalising
@@ -16,7 +16,7 @@ from gateway.text.language import is_loaded, told_language
 from gateway.text.spoken import Edit
 from gateway.text.ssml import Passage, Script
 from gateway.text.steps import Steps, finished
-from models.sentences import cut, each_part_ranges
+from models.sentences import cut, each_part_ranges, sentence_ends
 from worker.protocol import ModelDescription
 
 Normalize = Literal["auto", "on", "off"]
@@ -106,8 +106,13 @@ class Reading:
 
         A model that reads words alone would leave the figures out.
         """
+        return _ANY_LANGUAGE if self._reads_others else None
+
+    @property
+    def _reads_others(self) -> bool:
+        """Whether the model reads figures itself, in languages that have no rules."""
         speaks_others = not set(self.model.languages).issubset(LANGUAGES)
-        return _ANY_LANGUAGE if speaks_others and WORDS_ONLY not in self.model.features else None
+        return speaks_others and WORDS_ONLY not in self.model.features
 
     def puts_in_words(self, language: str | None) -> bool:
         """Whether figures of a part in a language, or in none that is known, are put into words."""
@@ -119,13 +124,30 @@ class Reading:
 
     def steps(self, text: str, fixed: Sequence[Edit] = ()) -> Steps[Spoken]:
         """`read` in small steps."""
+        return (yield from self._said(text, fixed, self.language_of(text) if self.in_words else None))
+
+    def _said(self, text: str, fixed: Sequence[Edit], language: str | None) -> Steps[Spoken]:
+        """`steps` of a text in a language, where figures are put into words."""
         spell = WORDS_ONLY in self.model.features
         if spell:
             fixed = [replace(edit, spoken=edit.named or edit.spoken) for edit in fixed]
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
-        language = self.language_of(text) or self._unless_told
-        return (yield from normalising(text, language, self.lexicon, fixed, spell))
+        language = language or self._unless_told
+        foreign = self._foreign(text, language) if self.language is None and self._reads_others else ()
+        return (yield from normalising(text, language, self.lexicon, fixed, spell, foreign))
+
+    def _foreign(self, text: str, language: str) -> list[tuple[int, int]]:
+        """Sentences of a text that are in a language without rules."""
+        if not has_rules(language):
+            return []
+        ends = sorted(sentence_ends(text))
+        sentences = pairwise([0, *ends]) if len(ends) > 1 else ()
+        return [
+            (start, end)
+            for start, end in sentences
+            if not has_rules(told_language(text[start:end], self._known, language))
+        ]
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""
@@ -171,7 +193,7 @@ class Reading:
 
     def _parts(self, piece: Passage, limit: int) -> Iterator[Part | None]:
         language = self._told(piece.text)
-        spoken = yield from replace(self, language=language).steps(piece.text, piece.fixed)
+        spoken = yield from self._said(piece.text, piece.fixed, language)
         if len(spoken.text) <= limit:
             yield Part(piece.text, spoken.text, language=language, said=spoken)
             return

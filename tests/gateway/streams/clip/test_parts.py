@@ -163,6 +163,22 @@ def test_what_may_be_german_is_not_put_into_english_words(
     assert [part.spoken for part in cut_text(text, "on", described)] == [spoken]
 
 
+def test_a_german_sentence_within_an_english_part_stays_as_it_is() -> None:
+    text = f"The meeting is at 5 pm in room 12. {GERMAN} We then paid $20 for the **30** taxis of Dr. Smith."
+    described = polyglot(part_characters=400)
+    reading = Reading(described, "on", lexicon=Lexicon.of({"Hamburg": "Hambourg", "Dr. Smith": "him"}))
+    (part,) = reading.cut(text)
+    german = GERMAN.replace("Hamburg", "Hambourg")
+    assert (part.language, part.spoken) == (
+        "en",
+        f"The meeting is at five p m in room twelve. {german} We then paid twenty dollars for the thirty"
+        " taxis of him.",
+    )
+    assert reading.read(text).text == part.spoken
+    given = Reading(described, "on", "en").read(GERMAN).text
+    assert "fifteen thirty" in given
+
+
 def test_which_parts_are_put_into_words_is_known() -> None:
     clip = Clip(TtsRequest(text=f"It costs $5 today.\n\n{GERMAN}", normalize="on"), 1, 60.0)
     clip.begin(polyglot())
