@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import WatchedPage, watched_page
 from tests.e2e.processes import Server, gateway, worker
@@ -97,6 +97,18 @@ def test_a_gateway_that_is_away_is_said_to_be(watched: WatchedPage, fleet: Serve
     page.get_by_role("button", name="Run it here: Speak a text").click()
     expect(page.locator("#post_tts .try [role=status]")).to_have_text("The gateway does not answer.")
     watched.complaints.clear()  # of the refused request
+
+
+def test_links_come_once_and_stay_where_they_are(page: Page, fleet: Server) -> None:
+    """The links to clients stood where those to routes came later, under the pointer."""
+    held: list[Route] = []
+    page.route("**/openapi.json", lambda route: held.append(route))
+    with page.expect_request("**/openapi.json"):
+        page.goto(f"{fleet.url}/docs")
+    expect(page.locator("#side a")).to_have_count(0)
+    held[0].continue_()
+    expect(page.locator("#side a").first).to_have_text("Speech")
+    expect(page.locator("#side a").last).to_have_text("Deepgram SDK")
 
 
 def test_names_in_what_is_said_of_routes_are_code(page: Page, fleet: Server) -> None:

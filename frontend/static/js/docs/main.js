@@ -41,7 +41,6 @@ class Docs {
   }
 
   async #load() {
-    this.#side.replaceChildren(clientLinks());
     try {
       const config = await pageConfig();
       const headers = headersOfReader();
@@ -68,13 +67,14 @@ class Docs {
       );
       return { group, views, section, link: h("a", { href: `#${id}`, lang: "en" }, group.name) };
     });
-    this.#side.prepend(...this.#groups.map(({ link }) => link));
+    this.#side.replaceChildren(...this.#groups.map(({ link }) => link), clientLinks());
     this.#fill(this.#found, ...this.#groups.map(({ section }) => section));
     this.#show();
     this.#reveal();
   }
 
   #showLocked() {
+    this.#side.replaceChildren(clientLinks());
     this.#fill(
       h(
         "section",
@@ -87,6 +87,7 @@ class Docs {
   }
 
   #showProblem() {
+    this.#side.replaceChildren(clientLinks());
     const again = h("button", { class: "button", type: "button", "data-i18n": "docs.again", onclick: () => this.#load() });
     this.#fill(h("div", { class: "notice notice-danger", role: "alert" }, h("p", { "data-i18n": "docs.failed" }), again));
   }

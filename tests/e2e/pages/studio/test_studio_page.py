@@ -57,6 +57,16 @@ class TestSharing:
             expect(page.locator("#code-text")).to_contain_text(SENTENCE)
 
 
+def test_the_text_is_on_the_stage_before_it_is_heard(page: Page, fleet: Server) -> None:
+    """With its words it moved what stands below it, in the middle of the speech."""
+    page.route_web_socket("**/ws/tts", lambda socket: None)  # nothing is answered
+    open_studio(page, fleet, SENTENCE)
+    expect(page.locator("#spoken")).to_be_hidden()
+    page.click("#generate")
+    expect(page.locator("#spoken-text")).to_have_text(SENTENCE)
+    expect(page.locator("#spoken")).to_be_in_viewport()
+
+
 def test_a_recorded_session_is_linked_to(page: Page, fleet: Server) -> None:
     open_studio(page, fleet)
     page.check("#record")

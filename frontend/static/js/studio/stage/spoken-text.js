@@ -1,6 +1,6 @@
 /**
  * The text of the clip on the stage, below its waveform: words light up while they are heard, a click goes there.
- * It is there once the times of words are known. Event "seek" (detail: seconds).
+ * It is there from the beginning, so that nothing moves once the times of words are known. Event "seek" (detail: seconds).
  */
 import { LitWords, timedWords } from "../../shared/hearing/lit-words.js";
 
@@ -21,7 +21,7 @@ export class SpokenText extends EventTarget {
   /** What is known by now. @param {import("../utterance.js").Utterance} utterance */
   show({ request, subtitles }) {
     const words = timedWords(subtitles.parts);
-    this.#box.hidden = words.length === 0;
+    this.#box.hidden = false;
     this.#lit.show([{ element: this.#text, points: [...request.text], words }]);
   }
 
