@@ -91,7 +91,7 @@ def _changes(clause: str, said: str) -> list[Edit] | None:
             continue
         if any(is_ideogram(character) for character in before) and not re.search(r"\d", before):
             return None
-        if (cut := _CUT_WORD.fullmatch(before)) and re.match("[A-Za-z]", clause[end:]):
+        if (cut := _CUT_WORD.fullmatch(before)) and _LETTER.match(clause, end):
             found.append(Edit(start, start + cut.end(1), number(cut[1])))
             continue
         if kind == "delete" and any(character.isalnum() for character in before):
@@ -100,6 +100,7 @@ def _changes(clause: str, said: str) -> list[Edit] | None:
     return found
 
 
+_LETTER = re.compile("[A-Za-z]")
 _CUT_WORD = re.compile(rf"({NUMBER})\s?[A-Za-z]{{1,3}}")
 """What the grammars take for a measure; where a letter follows it is the beginning of a word: 17mod5."""
 

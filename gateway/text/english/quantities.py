@@ -21,6 +21,8 @@ _PLACE = re.compile(
 """What is called "12A"."""
 _MODEL = re.compile(r"[A-Z]-?\Z")
 """ "LC-39A"."""
+_CHAPTER = re.compile(r"\s?\d")
+"""Behind "c." it is the number of a law, "5 Geo. 3 c. 26"."""
 _STREET = re.compile(r"\s(?:[A-Z][a-z]{2,20}\s){1,2}(?:St|Ave|Rd|Blvd|Dr|Ln|Street|Avenue|Road)\b")
 """Where a house is."""
 
@@ -35,7 +37,7 @@ def _measure(match: re.Match[str]) -> str | None:
         or _STREET.match(match.string, match.end())
     ):
         return None
-    if name == "c." and re.match(r"\s?\d", match.string[match.end() :]):
+    if name == "c." and _CHAPTER.match(match.string, match.end()):
         return None
     unit = UNITS[name]
     single = amount == "1" or describes(match.string, match.start(), match.end())
