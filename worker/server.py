@@ -30,7 +30,8 @@ from worker.settings import WorkerSettings
 
 logger = structlog.get_logger(__name__)
 
-_PING_SECONDS = 20.0
+_PING_SECONDS, _PONG_SECONDS = 5.0, 10.0
+"""A gateway that vanished, or stands still, keeps the slots of its streams as long as both together."""
 _CLOSE_SECONDS = 3
 _WATCH_SECONDS = 1.0
 _LOST_ENGINE_SECONDS = 5.0
@@ -128,7 +129,7 @@ def server_config(app: FastAPI, settings: WorkerSettings) -> uvicorn.Config:
         ws_max_size=settings.max_request_bytes,
         ws_per_message_deflate=False,
         ws_ping_interval=_PING_SECONDS,
-        ws_ping_timeout=_PING_SECONDS,
+        ws_ping_timeout=_PONG_SECONDS,
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from sockets.http.heads import LONGEST_URL
 from tests.security.raw import read_response
 from tests.server import running
-from worker import connections
+from worker import connections, server
 from worker.app import create_app
 from worker.engines.synthetic import SyntheticEngine
 from worker.server import server_config
@@ -152,6 +152,28 @@ async def test_a_socket_that_is_refused_is_no_error(
             == "forbidden"
         )
     assert not errors_in(caplog)
+
+
+async def test_a_gateway_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its streams keep their slots until then. It holds its connection, and answers nothing."""
+    assert server._PING_SECONDS + server._PONG_SECONDS <= 15, "as long as the listeners of others wait"
+    monkeypatch.setattr(server, "_PING_SECONDS", 0.05)
+    monkeypatch.setattr(server, "_PONG_SECONDS", 0.05)
+    ended = asyncio.Event()
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        assert (await receive())["type"] == "websocket.disconnect"
+        ended.set()
+
+    config = server_config(application, WorkerSettings(port=0))
+    config.lifespan = "off"
+    async with running(config) as served, asyncio.timeout(30):
+        _, writer = await asyncio.open_connection("127.0.0.1", await served.port)
+        writer.write(SOCKET + b"\r\n")
+        await ended.wait()
+        writer.transport.abort()
 
 
 async def test_a_gateway_that_leaves_before_its_socket_is_accepted_is_no_error(
