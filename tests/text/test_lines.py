@@ -30,6 +30,12 @@ ENGLISH = {
     " point nine minutes, f: R to R, a n, one plus … plus n, x i minus f(x i)",
     "Dial *67; press # to end": "Dial star six seven; press pound to end",
     "4K@60fps": "four K at sixty F P S",
+    '20½", ½" pipe; Jan.–Mar.; T+2 hrs': "twenty and a half inches, one half inch pipe; January to March;"
+    " T plus two hours",
+    "100%+, €3m+, 10k+ downloads": "one hundred percent plus, three million euros plus, ten thousand plus"
+    " downloads",
+    "para. 2, fn. 7, cl. 9.3, Rt. 66, Ep. 5": "paragraph two, footnote seven, clause nine point three, Route"
+    " sixty-six, Episode five",
 }
 
 

@@ -61,7 +61,18 @@ class _Counted(str):
 
 @pytest.mark.parametrize(
     "piece",
-    ["01:02:03 ", "Ab St. ", "vs. ", "a.m. ", "a / b ", "@ ", "Mr. A ", "1/2 < 3 ", '5"屏', "5 c. 6 c. of it "],
+    [
+        "01:02:03 ",
+        "Ab St. ",
+        "vs. ",
+        "a.m. ",
+        "a / b ",
+        "@ ",
+        "Mr. A ",
+        "1/2 < 3 ",
+        '5"屏',
+        "5 c. 6 c. of it ",
+    ],
 )
 def test_no_rule_copies_all_the_text_for_each_place(piece: str) -> None:
     for each in (*MARKS, *english.RULES, *english.SPELT, *chinese.RULES):

@@ -46,10 +46,13 @@ _BEFORE_NUMBER = {
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
     "tel": "telephone", "op": "opus", "lv": "level", "lvl": "level",
     "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
+    "para": "paragraph", "paras": "paragraphs", "cl": "clause", "fn": "footnote",
+    "subsec": "subsection", "mvt": "movement", "ep": "episode",
 }  # fmt: skip
 _ROOMS = {
     "Hwy": "Highway",
     "Rte": "Route",
+    "Rt": "Route",
     "Apt": "Apartment",
     "Ste": "Suite",
     "Bldg": "Building",

@@ -175,7 +175,7 @@ RULES: tuple[Rule, ...] = (
         _day_first,
     ),
     rule(
-        rf"\b(?=[A-S])(?P<from>{_NAMED})\.?{_TO}(?P<until>{_NAMED})\b(?:\.(?=,|:|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
+        rf"\b(?=[A-S])(?P<from>{_NAMED})\.?{_TO}(?P<until>{_NAMED})\b(?:\.(?=[,;:]|\s+[a-z\d]))?(?:,?\s{_YEAR}\b)?",
         _months,
     ),
     rule(rf"\b{_MONTH}(?P<comma>,?)\s{_YEAR}\b", _month_and_year),

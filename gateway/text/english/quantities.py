@@ -165,7 +165,7 @@ def _inches(match: re.Match[str]) -> str | None:
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
     if ends_quotation(match) or not _SIZE.search(before):
         return None
-    one = re.search(r"(?:^|[^\d.,])1$|[½¼¾⅛⅜⅝⅞]$|\d/\d{1,2}$", before) or _NOUN.match(
+    one = re.search(r"(?:^|[^\d.,])1$|(?<!\d)[½¼¾⅛⅜⅝⅞]$|(?<!\d[ -])\d/\d{1,2}$", before) or _NOUN.match(
         match.string, match.end()
     )
     return " inch" if one else " inches"
