@@ -1,15 +1,16 @@
 """When an attempt failed: may the request be tried again, and who pays for it.
 
 One `Failover` per request counts what happened to it. Each failed attempt costs a retry of the gateway's
-budget; a clip moves at most `max_migrations` times because of faults; and a request under which two workers
-died, or broke off before its first patch, or whose engine gave it up twice, is refused before it has ended
-them all. A worker that hands its streams over (it drains, or was told to end) costs nothing: that is no fault
-of anybody.
+budget; a clip moves at most `max_migrations` times because of faults, of which those are forgotten that it
+has flowed on after for a while; and a request under which two workers died, or broke off before its first
+patch, or whose engine gave it up twice, is refused before it has ended them all. A worker that hands its
+streams over (it drains, or was told to end) costs nothing: that is no fault of anybody.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from gateway.errors import ApiError
@@ -24,6 +25,8 @@ _GIVEN_UP = ("failed", "stalled")
 """Reasons that count as a death without further evidence: the engine itself stopped with this request."""
 HANDED_OVER = "leaving"
 _INQUEST_SECONDS = 0.5
+_FORGOTTEN_SECONDS = 10.0
+"""Of flowing: a worker that stands still now and then, as on a busy machine, ends no long clip."""
 
 Probe = Callable[[Worker], Awaitable[None]]
 """Asks a worker how it is and tells the pool."""
@@ -32,13 +35,21 @@ Probe = Callable[[Worker], Awaitable[None]]
 class Failover:
     """The history of one request's attempts. Methods raise ApiError when the request is to end."""
 
-    def __init__(self, budget: RetryBudget, max_migrations: int, probe: Probe) -> None:
+    def __init__(
+        self,
+        budget: RetryBudget,
+        max_migrations: int,
+        probe: Probe,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.migrations = 0
         """How often the clip moved to another worker, for whatever reason."""
         self._budget = budget
         self._max_migrations = max_migrations
         self._probe = probe
+        self._clock = clock
         self._faults = 0
+        self._last_fault_at = clock()
         self._unreachable = 0
         self._deaths = 0
         self._lost: list[tuple[Worker, str | None]] = []
@@ -58,7 +69,10 @@ class Failover:
         self.migrations += 1
         if reason == HANDED_OVER:
             return
-        self._faults += 1
+        now = self._clock()
+        if progress and now - self._last_fault_at > _FORGOTTEN_SECONDS:
+            self._faults = 0
+        self._faults, self._last_fault_at = self._faults + 1, now
         if reason in _GIVEN_UP or (reason == "closed" and not progress):
             self._deaths += 1
         elif reason == "closed":

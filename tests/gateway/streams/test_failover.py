@@ -35,6 +35,27 @@ async def test_a_clip_moves_three_times_because_of_faults_and_no_more() -> None:
     assert failover.migrations == 4
 
 
+async def test_faults_that_a_clip_flowed_on_after_are_forgotten() -> None:
+    """A worker on a busy machine stands still now and then, however long the clip is."""
+    clock, fleet = ManualClock(), Fleet(1)
+    failover = Failover(RetryBudget(0.0, lambda: 100, clock), 1, probe_nothing, clock)
+    for _ in range(9):
+        clock.advance(11)
+        await break_on(failover, fleet.workers[0], "silence")
+    clock.advance(9)
+    with pytest.raises(ApiError):
+        await break_on(failover, fleet.workers[0], "silence")
+
+
+async def test_a_worker_that_brings_nothing_is_forgiven_nothing() -> None:
+    clock, fleet = ManualClock(), Fleet(1)
+    failover = Failover(RetryBudget(0.0, lambda: 100, clock), 1, probe_nothing, clock)
+    await break_on(failover, fleet.workers[0], "silence", progress=False)
+    clock.advance(11)
+    with pytest.raises(ApiError):
+        await break_on(failover, fleet.workers[0], "silence", progress=False)
+
+
 async def test_a_worker_that_hands_its_streams_over_is_no_fault_and_costs_nothing() -> None:
     fleet, failover = Fleet(1), failover_of(floor=0, migrations=0)
     for _ in range(50):
