@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -15,11 +14,10 @@ from engine.programs import catalogue
 from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.vae.audio_vae import AudioVAE
-from models.voxcpm.vae.streaming_layers import WindowState
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.conftest import hasten_kernels
 from tests.engine.attention.static import StaticBackend
+from tests.models.layers import built_once
 
 hasten_kernels()
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
@@ -37,23 +35,9 @@ def first_generation() -> Checkpoint:
 
 @pytest.fixture(scope="package", autouse=True)
 def _layers_once() -> Iterator[None]:
-    """Engines of one checkpoint share the layers of their decoders, which remember nothing themselves:
-    TorchScript takes a third of a second for them, most of what an engine of these costs. Other folders have
-    the product as it is."""
-    build, built = (
-        StreamingDecoder._build_layers,
-        WeakKeyDictionary[AudioVAE, tuple[Any, list[WindowState]]](),
-    )
-
-    def build_once(decoder: StreamingDecoder, vae: AudioVAE) -> list[WindowState]:
-        if vae not in built:
-            states = build(decoder, vae)
-            built[vae] = decoder._chain, states
-        decoder._chain, states = built[vae]
-        return [WindowState(state.length, state.channels) for state in states]
-
+    """Engines of one checkpoint share the layers of their decoders."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StreamingDecoder, "_build_layers", build_once)
+        patch.setattr(StreamingDecoder, "_build_layers", built_once())
         yield
 
 
