@@ -171,7 +171,7 @@ def _inches(match: re.Match[str]) -> str | None:
     return " inch" if one else " inches"
 
 
-_QUOTED = re.compile('(?:(?:^|[^\\d"])"(?=\\S)[^"]*|“[^”]*)$')
+_QUOTED = re.compile('(?:(?:^|[^\\d½⅓⅔¼¾⅛⅜⅝⅞"])"(?=\\S)[^"]*|“[^”]*)$')
 """Where a quotation has begun; the mark of an inch begins none."""
 _SIZE = re.compile(r"(?:^|[\s(~<>×x–-])[\d.,/½⅓⅔¼¾⅛⅜⅝⅞ ]{1,9}$")
 _NEAR = 200
