@@ -67,6 +67,38 @@ def test_the_text_is_on_the_stage_before_it_is_heard(page: Page, fleet: Server) 
     expect(page.locator("#spoken")).to_be_in_viewport()
 
 
+_LONG_TEXT = """async () => {
+  const { LitWords } = await import("/static/js/shared/hearing/lit-words.js");
+  const [box, element] = ["spoken", "spoken-text"].map((id) => document.getElementById(id));
+  const words = Array.from({ length: 1000 }, (_, index) => ({
+    start: 6 * index, end: 6 * index + 5, from: index, to: index + 0.9,
+  }));
+  const lit = new LitWords(box);
+  lit.show([{ element, points: [..."word, ".repeat(1000)], words: words.slice(0, 500) }]);
+  const first = element.querySelector(".word");
+  lit.move(0.5, true);
+  lit.more(words.slice(500));
+  lit.move(999.5, true);
+  const heard = [];
+  lit.addEventListener("seek", ({ detail }) => heard.push(detail));
+  for (const word of [first, [...element.querySelectorAll(".word")].at(-1)]) word.click();
+  return {
+    words: element.querySelectorAll(".word.heard").length,
+    same: element.querySelector(".word") === first,
+    text: element.textContent === "word, ".repeat(1000),
+    children: element.childNodes.length,
+    heard,
+  };
+}"""
+
+
+def test_words_of_a_long_text_are_added_and_not_drawn_anew(page: Page, fleet: Server) -> None:
+    """Where it finds out a direction, Chromium takes the longer for a child the more there are."""
+    open_studio(page, fleet, SENTENCE)
+    shown = page.evaluate(_LONG_TEXT)
+    assert shown == {"words": 1000, "same": True, "text": True, "children": 3, "heard": [0, 999]}
+
+
 def test_a_recorded_session_is_linked_to(page: Page, fleet: Server) -> None:
     open_studio(page, fleet)
     page.check("#record")

@@ -3,6 +3,7 @@
  *
  *   const lit = new LitWords(box);
  *   lit.show([{ element, points: [..."Hello there."], words: [{ start: 0, end: 5, from: 0.1, to: 0.4 }] }]);
+ *   lit.more([{ start: 6, end: 12, from: 0.5, to: 0.9 }]); // of the last text
  *   lit.move(0.2, true);
  *
  * Characters are code points, times seconds. Event "seek" (detail: seconds).
@@ -32,30 +33,47 @@ export class LitWords extends EventTarget {
   #words = [];
   #spans = [];
   #current = -1;
+  /** The last text: how many of its characters are words by now, and the node with those that are not. */
+  #last = null;
   #follow;
 
   /** @param {HTMLElement} box that scrolls */
   constructor(box) {
     super();
     this.#follow = follower(box, { place: 1 / 3 });
+    box.addEventListener("click", ({ target }) => {
+      const word = this.#words[this.#spans.indexOf(target)];
+      if (word) this.dispatchEvent(new CustomEvent("seek", { detail: word.from }));
+    });
   }
 
   /** Fills elements with their texts. @param {{element: HTMLElement, points: string[], words: {start, end, from, to}[]}[]} texts in the order of the audio */
   show(texts) {
-    this.#words = texts.flatMap(({ words }) => words);
+    this.#words = [];
     this.#spans = [];
     this.#current = -1;
     for (const { element, points, words } of texts) {
-      let shown = 0;
-      element.replaceChildren();
-      for (const { start, end, from } of words) {
-        const span = h("span", { class: "word", onclick: () => this.#seek(from) }, points.slice(start, end).join(""));
-        element.append(points.slice(shown, start).join(""), span);
-        this.#spans.push(span);
-        shown = end;
-      }
-      element.append(points.slice(shown).join(""));
+      const rest = new Text(points.join(""));
+      element.replaceChildren(rest);
+      this.#last = { points, shown: 0, rest };
+      this.more(words);
     }
+  }
+
+  /** More words of the last text. The others stay as they are: a long text has thousands. @param {{start, end, from, to}[]} words */
+  more(words) {
+    if (words.length === 0) return;
+    const { points, rest } = this.#last;
+    const made = h("span"); // of dir="auto" Chromium takes thousands of children one by one in seconds
+    for (const word of words) {
+      const span = h("span", { class: "word" }, points.slice(word.start, word.end).join(""));
+      made.append(points.slice(this.#last.shown, word.start).join(""), span);
+      this.#last.shown = word.end;
+      this.#words.push(word);
+      this.#spans.push(span);
+    }
+    rest.before(made);
+    rest.data = points.slice(this.#last.shown).join("");
   }
 
   /** @param {number} seconds of the audio @param {boolean} playing whether it is being heard */
@@ -71,9 +89,5 @@ export class LitWords extends EventTarget {
     }
     this.#current = index;
     if (now >= 0 && playing) this.#follow(this.#spans[now]);
-  }
-
-  #seek(seconds) {
-    this.dispatchEvent(new CustomEvent("seek", { detail: seconds }));
   }
 }

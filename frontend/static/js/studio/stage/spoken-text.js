@@ -8,6 +8,9 @@ export class SpokenText extends EventTarget {
   #box;
   #text;
   #lit;
+  #utterance = null;
+  /** How many words of it are shown as such. */
+  #known = 0;
 
   /** @param {HTMLElement} box that scrolls @param {HTMLElement} text the paragraph in it */
   constructor(box, text) {
@@ -18,11 +21,20 @@ export class SpokenText extends EventTarget {
     this.#lit.addEventListener("seek", ({ detail }) => this.dispatchEvent(new CustomEvent("seek", { detail })));
   }
 
-  /** What is known by now. @param {import("../utterance.js").Utterance} utterance */
-  show({ request, subtitles }) {
-    const words = timedWords(subtitles.parts);
+  /** @param {import("../utterance.js").Utterance} utterance */
+  begin(utterance) {
+    const words = timedWords(utterance.subtitles.parts);
+    this.#utterance = utterance;
+    this.#known = words.length;
     this.#box.hidden = false;
-    this.#lit.show([{ element: this.#text, points: [...request.text], words }]);
+    this.#lit.show([{ element: this.#text, points: [...utterance.request.text], words }]);
+  }
+
+  /** More words are known. */
+  grow() {
+    const words = timedWords(this.#utterance.subtitles.parts);
+    this.#lit.more(words.slice(this.#known));
+    this.#known = words.length;
   }
 
   /** @param {number} seconds of the clip @param {boolean} playing */

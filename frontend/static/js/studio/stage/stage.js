@@ -56,7 +56,7 @@ export class Stage extends EventTarget {
     this.#error.hidden = true;
     for (const button of [this.#play, this.#download, this.#another]) button.disabled = true;
     this.#transport.enable(false);
-    this.showWords();
+    this.#spoken.begin(utterance);
     this.#showSubtitles(false);
     for (const tile of ["first", "rtf", "ahead", "underruns"]) setText(byId(`tile-${tile}`), "–");
     Object.assign(this.#element.dataset, { playedSamples: 0, receivedSamples: 0, underruns: 0, player: "buffering" });
@@ -117,7 +117,7 @@ export class Stage extends EventTarget {
 
   /** The times of more words are known. */
   showWords() {
-    this.#spoken.show(this.#utterance);
+    this.#spoken.grow();
   }
 
   /** @param {{rtf: number}} outcome the server's own figures, once the clip is complete */
