@@ -44,6 +44,10 @@ ReadAdapter = Callable[[str], Awaitable[bytes]]
 """Digest -> an adapter as a worker gets it."""
 
 
+_MOST_SENT = 3
+"""So often an adapter is sent for one try of a request."""
+
+
 def _renamed(request: Start, tries: int) -> Start:
     if not tries:
         return request
@@ -83,11 +87,8 @@ class WorkerClient:
         opened = await self._open_if_there(request)
         if opened is None:
             async with self._sending_adapter:  # whoever waited here for the same one finds it
-                opened = await self._open_if_there(request)
-                if opened is None:
-                    digest = request.adapter.digest
-                    await self.control.send_adapter(await self._read_adapter(digest), digest)
-        connection, stream = opened or await self._open(request)
+                opened = await self._open_with_adapter(request)
+        connection, stream = opened
         try:
             yield stream
         except StreamBroken:
@@ -98,6 +99,19 @@ class WorkerClient:
             raise
         finally:
             self._give_back(connection, reusable=stream.finished)
+
+    async def _open_with_adapter(self, request: Start) -> tuple[WorkerConnection, FrameStream]:
+        """Send the adapter of the request where the worker lacks it, and open the request.
+
+        What other gateways send may push it out before that. Raises WorkerRefused where it does so each time.
+        """
+        for left in reversed(range(_MOST_SENT + 1)):
+            if (opened := await self._open_if_there(request)) is not None:
+                return opened
+            if left:
+                digest = request.adapter.digest
+                await self.control.send_adapter(await self._read_adapter(digest), digest)
+        raise WorkerRefused("adapters of other requests leave no room for this one")
 
     async def _open_if_there(self, request: Start) -> tuple[WorkerConnection, FrameStream] | None:
         """None where the worker lacks the adapter of the request."""

@@ -10,8 +10,16 @@ import pytest
 from gateway.settings import load_settings
 from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 from gateway.workers.metronome import Metronome
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from worker.errors import WorkerError, status_and_detail
-from worker.protocol import ErrorCode
+from worker.protocol import (
+    UNKNOWN_ADAPTER,
+    AdapterDescription,
+    AdapterUse,
+    ErrorCode,
+    ErrorDetail,
+    StartRequest,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +40,41 @@ async def test_a_body_that_came_too_slowly_is_no_mistake_of_the_client_s(
         client = WorkerClient("http://127.0.0.1:1", load_settings(worker_urls=[]), http, Metronome())
         with pytest.raises(refusal):
             await client.control.send_adapter(b"")
+
+
+ADAPTER = AdapterUse(digest="a" * 64, name="anna")
+LACKING = Act(refusal=ErrorDetail(message="not here", type="invalid_request_error", code=UNKNOWN_ADAPTER))
+
+
+@pytest.mark.parametrize(("refusals", "sent"), [(0, 0), (1, 0), (2, 1), (4, 3), (5, None)])
+async def test_an_adapter_that_others_push_out_is_sent_again(refusals: int, sent: int | None) -> None:
+    """`sent`: how often; None: until the worker counts as having no room."""
+    took = AdapterDescription(
+        digest=ADAPTER.digest, rank=1, num_layers=1, num_parameters=1, base="", model="m", model_revision="1"
+    )
+    bodies: list[bytes] = []
+
+    def take(request: httpx.Request) -> httpx.Response:
+        bodies.append(request.content)
+        return httpx.Response(200, stream=httpx.ByteStream(took.model_dump_json().encode()))
+
+    async def read(digest: str) -> bytes:
+        return digest.encode()
+
+    script = [LACKING] * refusals + [Act()]
+    async with (
+        ScriptedWorker(script).running() as worker,
+        httpx.AsyncClient(transport=httpx.MockTransport(take)) as http,
+    ):
+        settings = load_settings(worker_urls=[])
+        client = WorkerClient(worker.url, settings, http, Metronome(), read_adapter=read)
+        start = StartRequest(request_id="r", text="Hello.", seed=1, adapter=ADAPTER)
+        if sent is None:
+            with pytest.raises(WorkerRefused, match="no room"):
+                await client.generate(start).__aenter__()
+            assert len(bodies) == 3
+        else:
+            async with client.generate(start) as stream:
+                assert not stream.finished
+            assert bodies == [ADAPTER.digest.encode()] * sent
+        client.drop_connections()
