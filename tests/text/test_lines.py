@@ -29,13 +29,15 @@ ENGLISH = {
     "W 122° 19.9', f: ℝ → ℝ, aₙ, 1 + … + n, x_i − f(x_i)": "W one hundred twenty-two degrees nineteen"
     " point nine minutes, f: R to R, a n, one plus … plus n, x i minus f(x i)",
     "Dial *67; press # to end": "Dial star six seven; press pound to end",
+    "the 747-400ER, 747-400": "the seven hundred forty-seven four hundred ER, seven hundred forty-seven to"
+    " four hundred",
     "4K@60fps": "four K at sixty F P S",
-    '20½", ½" pipe; Jan.–Mar.; T+2 hrs': "twenty and a half inches, one half inch pipe; January to March;"
-    " T plus two hours",
+    '20½", ½" pipe; Jan.–Mar.; T+2 hrs': "twenty and a half inches, one half inch pipe; January to"
+    " March; T plus two hours",
     "100%+, €3m+, 10k+ downloads": "one hundred percent plus, three million euros plus, ten thousand plus"
     " downloads",
-    "para. 2, fn. 7, cl. 9.3, Rt. 66, Ep. 5": "paragraph two, footnote seven, clause nine point three, Route"
-    " sixty-six, Episode five",
+    "para. 2, fn. 7, cl. 9.3, Rt. 66, Ep. 5": "paragraph two, footnote seven, clause nine point three,"
+    " Route sixty-six, Episode five",
 }
 
 
@@ -45,6 +47,8 @@ def test_lines_of_english_text(written: str) -> None:
 
 
 CHINESE = {
+    "T+2日，T+0，波音747-400ER，表决结果11-1，跑了17:42。": "T加二日，T加零，波音七四七杠四零零ER，表决结果"
+    "十一比一，跑了十七分四十二秒。",
     "8/15前，24秋季学期，14500元/学期，1-2周/次，204B教室。": "八月十五日前，二四秋季学期，一万四千五百元每"
     "学期，一到两周每次，二零四B教室。",
     "1984-93年，前221年-前207年，12/31-1/2放假，1/2-3/4杯。": "一九八四到九三年，前二二一年到前二零七年，十"

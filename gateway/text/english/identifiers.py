@@ -192,6 +192,7 @@ RULES = (
     ),
     rule(r"\b[Ff]light\s[A-Z]{2}\s?(?P<say>\d{3,4})\b(?![.,]\d)", _code),
     rule(r"\b(?:Boeing|Airbus)\s[A-Z]?\d{3}(?P<say>-)(?=\d{3})", " "),
+    rule(r"(?<![\w-])7[0-8]7(?P<say>-)(?=\d00(?:ER|LR|F)\b)", " "),
     rule(
         r"\b(?:[Ee]rror|[Ss]tatus|HTTP|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
         _code,

@@ -41,6 +41,7 @@ RULES: tuple[Rule, ...] = (
         _listed,
     ),
     rule(r"(?<!\d)(?P<say>\d{2})(?=Q[1-4](?!\d)|H[12](?![\dA-Za-z]))", say_digits),
+    rule(r"(?<=T\+)2(?=[日天个])", "二"),
     rule(r"(?<=M)2(?=余额|增速|同比|供应|规模|货币)", "二"),
     rule(r"(?<![\d.])(?P<say>\d{5})(?=\.HK(?![A-Za-z]))", say_digits),
 )

@@ -41,5 +41,6 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\d)(?P<say>3[1-5]\d|7[0-8]7)(?=机型|客机)", say_digits),
     rule(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)°\s?([NSEW])(?![A-Za-z])", _place),
     rule(r"(?<![A-Za-z0-9])A(?P<say>3[1-58]\d)(?=[客飞机，。、）\s-]|neo|$)", say_digits),
+    rule(r"(?<=波音)(?P<say>7[0-8]7-\d{1,3})(?![\d-])", _aircraft),
     rule(r"(?<![A-Za-z0-9])B(?P<say>7[0-8]7(?:-\d{1,3})?)(?![\dA-Za-z-])", _aircraft),
 )
