@@ -31,6 +31,8 @@ ENGLISH = {
     "Dial *67; press # to end": "Dial star six seven; press pound to end",
     "the 747-400ER, 747-400": "the seven hundred forty-seven four hundred ER, seven hundred forty-seven to"
     " four hundred",
+    "Chelsea 2 V Arsenal 1, pages 1,2 A boy, 3,5 A": "Chelsea two V Arsenal one, pages one,two A boy,"
+    " three,five A",
     "4K@60fps": "four K at sixty F P S",
     '20½", ½" pipe; Jan.–Mar.; T+2 hrs': "twenty and a half inches, one half inch pipe; January to"
     " March; T plus two hours",
@@ -47,6 +49,7 @@ def test_lines_of_english_text(written: str) -> None:
 
 
 CHINESE = {
+    "LV2024新款，春秋300多年，1.5/5米。": "LV二零二四新款，春秋三百多年，一点五斜杠五米。",
     "T+2日，T+0，波音747-400ER，表决结果11-1，跑了17:42。": "T加二日，T加零，波音七四七杠四零零ER，表决结果"
     "十一比一，跑了十七分四十二秒。",
     "8/15前，24秋季学期，14500元/学期，1-2周/次，204B教室。": "八月十五日前，二四秋季学期，一万四千五百元每"

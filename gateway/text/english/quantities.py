@@ -21,17 +21,23 @@ _PLACE = re.compile(
 """What is called "12A"."""
 _MODEL = re.compile(r"[A-Z]-?\Z")
 """ "LC-39A"."""
+_TEAM = re.compile(r"\s[A-Z][a-z]")
 _CHAPTER = re.compile(r"\s?\d")
 """Behind "c." it is the number of a law, "5 Geo. 3 c. 26"."""
 _STREET = re.compile(r"\s(?:[A-Z][a-z]{2,20}\s){1,2}(?:St|Ave|Rd|Blvd|Dr|Ln|Street|Avenue|Road)\b")
 """Where a house is."""
 
 
+def _is_measured(name: str, amount: str, match: re.Match[str]) -> bool:
+    """Whether a capital letter behind a space is a unit: "19 V", and no "2 V Arsenal"."""
+    return (name == "V" and not _TEAM.match(match.string, match.end())) or (name == "A" and "." in amount)
+
+
 def _measure(match: re.Match[str]) -> str | None:
     name, amount = match["unit"], match["amount"]
     before = match.string[max(0, match.start() - 12) : match.start()]
     if name in _ONLY_ATTACHED and (
-        (match["space"] and name != "V" and not (name == "A" and "." in amount))
+        (match["space"] and not _is_measured(name, amount, match))
         or (name == "A" and _MODEL.search(before))
         or _PLACE.search(before)
         or _STREET.match(match.string, match.end())
@@ -120,8 +126,10 @@ def _or(match: re.Match[str]) -> str:
     return f"{number(match['first'])} or {number(match['last'])} {plural_unit(UNITS[match['unit']])}"
 
 
-def _with_comma(match: re.Match[str]) -> str:
+def _with_comma(match: re.Match[str]) -> str | None:
     """ "3,5 km", as it is written in most of Europe."""
+    if match["space"] and match["unit"] in _ONLY_ATTACHED:
+        return None
     unit = UNITS[match["unit"]]
     unit = unit if describes(match.string, match.start(), match.end()) else plural_unit(unit)
     return f"{number(match['amount'].replace(',', '.'))} {unit}"
@@ -248,7 +256,7 @@ RULES = (
         rf"(?<![\w./])(?P<first>\d{{2,4}})/(?P<last>\d{{2,4}})\s?(?P<unit>{_PAIRED}){UNIT_END}",
         _or,
     ),
-    rule(rf"(?<![\w.,])(?P<amount>\d{{1,3}},\d{{1,2}})\s?(?P<unit>{UNIT}){UNIT_END}", _with_comma),
+    rule(rf"(?<![\w.,])(?P<amount>\d{{1,3}},\d{{1,2}})(?P<space>\s?)(?P<unit>{UNIT}){UNIT_END}", _with_comma),
     rule(
         r"(?<![\w.,])(?P<say>\d{1,3},\d{1,2})(?=\s?[%‰])",
         lambda match: number(match["say"].replace(",", ".")),

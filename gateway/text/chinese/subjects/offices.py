@@ -20,7 +20,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"第{cardinal(int(match[1]))}{match['of']}，共{cardinal(int(match[2]))}{match['of']}",
     ),
     rule(
-        r"(?<![\d./])(\d\.\d{1,2})/(5|10)(?:分|(?![\d./A-Za-z]))",
+        r"(?<![\d./])(\d\.\d{1,2})/(5|10)(?:分|(?=[，。；、！？,）)\s]|$))",
         lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
     ),
     rule(r"(?<=[号座厦栋])\s?(\d{1,2})F(?![A-Za-z0-9])", lambda match: f"{cardinal(int(match[1]))}楼"),

@@ -38,7 +38,7 @@ RULES: tuple[Rule, ...] = (
         _shares,
     ),
     rule(
-        r"(?<![A-Za-z])(?P<say>[Ll][Vv]\.?\s?(?P<level>\d{1,3}))(?![\d.]\d|[A-Za-z])",
+        r"(?<![A-Za-z])(?P<say>[Ll][Vv]\.?\s?(?P<level>\d{1,3}))(?!\d|\.\d|[A-Za-z])",
         lambda match: f"{cardinal(int(match['level']))}级",
     ),
     rule(

@@ -31,7 +31,7 @@ def _runway(match: re.Match[str]) -> str:
 
 _SIDES = {"L": "左", "R": "右", "C": "中"}
 _RUNWAY = r"(?P<say>(?P<way>0[1-9]|[12]\d|3[0-6])(?P<side>[LRC]))(?![A-Za-z0-9])"
-_AIRLINES = "国航|东航|南航|海航|川航|厦航|深航|山航|春秋|吉祥"
+_AIRLINES = "国航|东航|南航|海航|川航|厦航|深航|山航|春秋航空|吉祥航空"
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![A-Za-z0-9.]){_RUNWAY}(?=号?跑道|盲降)", _runway),
     rule(rf"(?<=跑道)\s?{_RUNWAY}", _runway),
