@@ -97,6 +97,17 @@ class TestSpeaking:
         assert waiting.value.suggested_filename == f"speech.{format}"
         return Path(waiting.value.path()).read_bytes()
 
+    @pytest.mark.parametrize("mode", ["As I type", "Token feed"])
+    def test_one_click_speaks_an_example(self, page: Page, fleet: Server, mode: str) -> None:
+        open_live(page, fleet)
+        page.get_by_role("radio", name=mode).check()
+        page.get_by_role("button", name="Hear an example").click()
+        expect(page.locator("#start")).to_be_focused()  # the other button is gone
+        expect_state(page, "live")
+        expect(words(page, "heard").first).to_have_text("The")
+        expect(page.locator("#text")).to_have_value("", timeout=30_000)
+        expect(page.locator("#transcript")).to_contain_text("began to sing.")
+
     def test_what_was_written_before_the_start_is_spoken_then_and_enter_speaks_a_line(
         self, page: Page, fleet: Server
     ) -> None:

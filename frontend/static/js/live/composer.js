@@ -93,6 +93,13 @@ export class Composer extends EventTarget {
     this.#emit("edited");
   }
 
+  /** What is in the box is entered, or else an example. */
+  hear(example) {
+    if (this.#area.value.trim() === "") this.#area.value = example;
+    if (this.mode === "feed") this.#askForFeed();
+    else this.#enter();
+  }
+
   stopFeed() {
     this.#feed.stop();
     this.#showFeed();
@@ -128,6 +135,10 @@ export class Composer extends EventTarget {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return;
     if (this.mode !== "typed" || (!this.#accepting && this.#area.value.trim() === "")) return;
     event.preventDefault();
+    this.#enter();
+  }
+
+  #enter() {
     if (!this.#accepting) this.#emit("entered");
     if (!this.#accepting) return; // the last session still speaks
     this.#area.value += "\n";

@@ -14,6 +14,7 @@ import { bindShortcuts } from "../shared/page/shortcuts.js";
 import { SlowNotice } from "../shared/notices/slow-notice.js";
 import { Remembered } from "../shared/page/storage.js";
 import { Parameters } from "../studio/request/parameters.js";
+import { SAMPLES } from "../studio/request/samples.js";
 import { VoiceDesk } from "../voices/making/voice-desk.js";
 import { VoicePicker } from "../voices/choosing/voice-picker.js";
 import { Composer } from "./composer.js";
@@ -90,6 +91,7 @@ class Live {
     this.#composer.addEventListener("flush", () => this.#conversation.flush());
     this.#composer.addEventListener("wanted", () => this.#start());
     this.#composer.addEventListener("entered", () => this.#conversation.busy || this.#start());
+    byId("example").addEventListener("click", () => this.#hearExample());
     window.addEventListener("pagehide", () => this.#keep());
     for (const each of [this.#composer, this.#voices]) each.addEventListener("change", () => this.#remember());
     this.#composer.addEventListener("edited", () => this.#remember());
@@ -194,6 +196,11 @@ class Live {
     this.#conversation.start(this.#options, this.#config.sample_rate ?? 24000);
     this.#view.begin(this.#conversation.script, { after });
     this.#composer.accept(true);
+  }
+
+  #hearExample() {
+    this.#composer.hear(SAMPLES.find(({ name }) => name === "harbour").text);
+    byId("start").focus(); // its own button makes room for the words
   }
 
   /** Ends the session, and begins one with what is set now and what was not heard. */

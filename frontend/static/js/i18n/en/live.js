@@ -5,6 +5,7 @@ export default {
   "live.stage": "Speech",
   "live.transcript": "What is being said",
   "live.empty": "Words light up here as they are heard.",
+  "live.example": "Hear an example",
   "live.cut": "interrupted",
   "live.record": "Record this session",
   "live.recordHint": "Text and audio are kept on the server.",

@@ -5,6 +5,7 @@ export default {
   "live.stage": "语音",
   "live.transcript": "正在朗读的内容",
   "live.empty": "听到的字词会在这里亮起。",
+  "live.example": "听一个例子",
   "live.cut": "已打断",
   "live.record": "录制本次会话",
   "live.recordHint": "文本和音频会保存在服务器上。",

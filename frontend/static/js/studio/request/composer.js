@@ -6,6 +6,7 @@ import { h, setText } from "../../shared/page/dom.js";
 import { clock, integer } from "../../i18n/format.js";
 import { clearMessage, setMessage, t } from "../../i18n/i18n.js";
 import { characterCount, estimateSeconds } from "./estimate.js";
+import { SAMPLES } from "./samples.js";
 
 const NEARLY_FULL = 0.9;
 
@@ -14,23 +15,6 @@ const SIZES = [
   ["large", 180],
   ["middle", 420],
   ["small", Infinity],
-];
-
-const SAMPLES = [
-  {
-    name: "welcome",
-    text: "Good morning. The kettle is on, the sun is coming in at the window, and there is nowhere you have to be today.",
-  },
-  { name: "pangram", text: "The quick brown fox jumps over the lazy dog." },
-  {
-    name: "harbour",
-    text: "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, and someone on the pier began to sing.",
-  },
-  { name: "numbers", text: "Flight two forty one to Lisbon leaves at a quarter past nine from gate seventeen." },
-  {
-    name: "story",
-    text: "Nobody had wound the clock for years, and yet it was never wrong. On the morning it stopped, the whole street came out to ask what time it was. An old woman answered, without looking up from her knitting, that it was time somebody learned how to wind a clock.",
-  },
 ];
 
 export class Composer extends EventTarget {
