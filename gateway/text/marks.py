@@ -36,7 +36,7 @@ _ATTRIBUTE = r"""[A-Za-z][\w:-]{0,40}(?:\s?=\s?(?:"[^"<>\n]*"|'[^'<>\n]*'|[^\s<>
 """Of a tag; "a<b && c>d" has none."""
 _TAG_ENDS = rf"(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>"
 _NOTES = r"(?:\[[1-9]\d{0,2}\]){1,9}"
-_PROGRAM_NAMED = r"[ \t]*[A-Za-z0-9+#._-]{0,40}(?:[ \t]{1,9}(?:\{[^\n`{}]*\}|[a-z]{1,20}=[^\n`]*)){0,4}"
+_PROGRAM_NAMED = r"[ \t]*[A-Za-z0-9+#._-]{0,40}(?:[ \t]{1,9}(?:\{[^\n`{}]*\}|[a-z_-]{1,20}=[^\n`]*)){0,4}"
 """In which language a program is, and what its page needs to know; other words are text."""
 _PROGRAM = re.compile(r"[={};]|\w\(")
 _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"

@@ -49,6 +49,8 @@ def test_lines_of_english_text(written: str) -> None:
 
 
 CHINESE = {
+    "键盘EX110 1.0A（RFC4648 section 4），Ubuntu 6.06 LTS。": "键盘EX幺幺零 一点零A（RFC四千六百四十八"
+    " section 四），Ubuntu 六点零六 LTS。",
     "LV2024新款，春秋300多年，1.5/5米。": "LV二零二四新款，春秋三百多年，一点五斜杠五米。",
     "T+2日，T+0，波音747-400ER，表决结果11-1，跑了17:42。": "T加二日，T加零，波音七四七杠四零零ER，表决结果"
     "十一比一，跑了十七分四十二秒。",

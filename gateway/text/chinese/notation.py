@@ -102,7 +102,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\w)])ⁿ", "的n次方"),
     rule(r"(?<![\w)\]%|])−\s?(?=\d)|(?<=\|)−(?=\d)", "负"),
     rule(r"(?<==)\s?-(?=\d{1,3}/\d)", "负"),
-    rule(rf"(?:(?<=[A-Z]{{2}})|(?<=[A-Z]{{2}}\s))(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/-])", _cardinal),
+    rule(rf"(?<=[A-Z]{{2}}\s)(?P<say>{_SHORT_NUMBERS})(?![A-Za-z\d.%℃°㎡/-])", _cardinal),
     rule(
         r"(?<![A-Za-z\d.])(\d{1,2})m\s?([0-5]?\d)s(?![A-Za-z\d])",
         lambda match: f"{'两' if match[1] == '2' else cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",

@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
     rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
     rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),
-    rule(r"(?<![\d.A-Za-z])(\d{1,2}\.\d{1,2})\s?A(?![A-Za-z0-9])", lambda match: f"{number(match[1])}安"),
+    rule(r"(?<![\d.A-Za-z])(\d{1,2}\.[1-9]\d?)\s?A(?![A-Za-z0-9])", lambda match: f"{number(match[1])}安"),
     rule(r"(?<![A-Za-z])f/(?=\d)", "f"),
     rule(r"(?<![\d/])1/\d{2,5}(?P<say>s)(?![A-Za-z0-9])", "秒"),
     rule(r"(?<=\d[Kp])\s?@\s?(?=\d)", "，"),
