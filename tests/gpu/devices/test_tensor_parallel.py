@@ -24,7 +24,7 @@ from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.loading import load_engine
-from tests.gpu.device import CUDA, RECORDED, needs_gpu
+from tests.gpu.device import CUDA, RECORDED, needs_gpu, needs_packages
 from tests.gpu.devices import sums_rank
 
 pytestmark = [
@@ -154,6 +154,7 @@ def test_patches_of_two_gpus_are_as_near_as_those_of_one(voice: Path) -> None:
     assert errors[1] <= 2 * errors[0] + 1e-5, errors
 
 
+@needs_packages("the recording of a voice", "av", "soundfile", "soxr")
 def test_a_voice_speaks_over_two_gpus_until_a_rank_is_killed() -> None:
     graphs = "auto" if CUDA else "off"
     with VoxCPM.from_pretrained("bundled", FIRST, tensor_parallel_size=2, graphs=graphs) as voice:
