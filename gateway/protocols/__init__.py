@@ -21,6 +21,7 @@ elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 selfhosted/  `/dev/captioned_speech`, `/piper`, for clients of other servers that people run themselves
+omni/        `/v1/audio/speech/stream`, vLLM-Omni's socket
 telephony/   `/vapi`, `/jambonz`, for agents on the telephone
 wyoming/     Home Assistant's, on a port of its own
 lenient.py   fields that are null or unknown

@@ -263,13 +263,14 @@ class Dialogue:
                 self._listener.started(message["worker_id"], message["sample_rate"])
             case "utterance":
                 self._ends[message["index"]] = message["end"]
+                self._listener.began(message["text"])
                 self._feed()
             case "utterance_done":
                 end = self._ends.pop(message["index"], self._spoken)
                 self._appended, self._spoken = self._appended[end - self._spoken :], end
                 self._feed()
-                self._tell_flushed()
                 self._listener.spoke()
+                self._tell_flushed()
             case "silence_done":
                 heard = self._silences.popleft()
                 self._silent_seconds = self._silent_seconds - heard if self._silences else 0.0

@@ -13,6 +13,9 @@ class DialogueListener(Listener):
     def flushed(self) -> None:
         """All that was appended before a flush is on its way; told once for each that is to be told."""
 
+    def began(self, sentence: str) -> None:
+        """A sentence is being spoken: the audio that comes is its own."""
+
     def spoke(self) -> None:
         """A sentence is spoken: there is room for more text."""
 

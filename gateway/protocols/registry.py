@@ -21,6 +21,7 @@ from gateway.protocols.elevenlabs import lines as elevenlabs_lines
 from gateway.protocols.elevenlabs import lines_socket as elevenlabs_lines_socket
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
+from gateway.protocols.omni import socket as omni_socket
 from gateway.protocols.openai import chat as openai_chat
 from gateway.protocols.openai import completions as openai_completions
 from gateway.protocols.openai import models as openai_models
@@ -38,7 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
-    *(kokoro.router, piper.router),
+    *(kokoro.router, piper.router, omni_socket.router),
     *(vapi.router, jambonz.router, jambonz_stream.router),
 )
 

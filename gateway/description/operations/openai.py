@@ -23,6 +23,9 @@ class SampleForm(BaseModel):
     name: str
     consent: str
     """Id of a voice consent."""
+    ref_text: str = ""
+    """What is said in the sample, where that is known."""
+    speaker_description: str = ""
 
 
 TAG = Tag(
@@ -45,6 +48,17 @@ TAG = Tag(
             "POST", "/v1/chat/completions", "Go on with a conversation, in text", body=_CHAT, media=_READ
         ),
         Operation("POST", "/v1/completions", "Go on with a text", body=_COMPLETION, media=_READ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/audio/speech/stream",
+            "Text in pieces over a socket, for clients of vLLM-Omni",
+            messages=(
+                {"type": "session.config", "voice": "default", "response_format": "wav"},
+                {"type": "input.text", "text": "Doors open at nine."},
+                {"type": "input.done"},
+            ),
+            last="session.done",
+        ),
         Operation("GET", "/v1/models", "List models", access="public", gives={"model": "data.0.id"}),
         Operation(
             "GET", "/v1/models/{id}", "Look at a model", access="public", parameters={"id": Given("model")}

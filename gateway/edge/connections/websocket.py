@@ -19,7 +19,7 @@ from sockets.at_once import AtOnceWebSocketProtocol
 LIVE_PATH = "/ws/live"
 _TEXT_PATHS = (
     *(LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "/v2/speak", "/tts/websocket"),
-    "/jambonz",
+    *("/jambonz", "/v1/audio/speech/stream"),
 )
 """Ends of paths where text may come token by token, so that more messages a second are allowed."""
 

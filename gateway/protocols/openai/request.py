@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from gateway.adapters.naming import named_model
 from gateway.audio.formats import AudioFormat
+from gateway.errors import FieldError
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest, translated
@@ -27,6 +28,12 @@ _KOKORO_VOICE = re.compile(r"[abefhijpz][fm]_[a-z0-9]+(\(\d+(\.\d+)?\))?")
 """A name of Kokoro's: language, sex and name, and a weight among several that are joined by + or -."""
 OPENAI_MODEL = re.compile(r"(tts-1(-hd)?|gpt-4o-mini-tts)(-\d{4}(-\d\d-\d\d)?)?")
 """A name of theirs for speech, with the date of a release or without."""
+_QWEN_VOICES = frozenset(
+    ("aiden", "dylan", "eric", "ono_anna", "ryan", "serena", "sohee", "uncle_fu", "vivian")
+)
+"""Those of Qwen3-TTS, which examples for vLLM-Omni name."""
+_REFERENCES = ("ref_audio", "references", "speaker_embedding")
+"""Fields of vLLM-Omni with somebody's voice."""
 PCM_RATE = 24_000
 _LANGUAGES = {
     "": None,
@@ -55,8 +62,8 @@ def _language_code(language: Any) -> Any:
 
 
 async def known_voice(gateway: Gateway, voice: str, tenant: str) -> str:
-    """The voice, or the default one for a name of OpenAI's, or Kokoro's, that no voice has which the tenant
-    sees: some clients know no other names.
+    """The voice, or the default one for a name of OpenAI's, Kokoro's or Qwen3-TTS's that no voice has which
+    the tenant sees: some clients know no other names.
     """
     if _is_theirs(voice) and not await gateway.voices.knows(voice, tenant):
         return "default"
@@ -64,29 +71,21 @@ async def known_voice(gateway: Gateway, voice: str, tenant: str) -> str:
 
 
 def _is_theirs(voice: str) -> bool:
-    if voice.lower() in OPENAI_VOICES:
+    if voice.lower() in OPENAI_VOICES | _QWEN_VOICES:
         return True
     return all(map(_KOKORO_VOICE.fullmatch, re.split("[+-]", voice)))
 
 
-class OpenAiSpeechRequest(Lenient, SpeechOptions):
-    """`model` may be any name: one that nobody serves means whichever is served."""
+class OpenAiSpeechOptions(Lenient, SpeechOptions):
+    """How to speak, in the words of OpenAI's clients. `model` may be any name: one that nobody serves means
+    whichever is served.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
-    input: Text
     voice: Annotated[Name, BeforeValidator(voice_id)] = "default"
     """A name or id, or an object with it as its `id`."""
-    response_format: AudioFormat = "mp3"
-    stream_format: Literal["audio", "sse"] = "audio"
-    stream: bool | None = None
-    """Not OpenAI's: send the file while it is generated, or whole. None: as the format allows."""
     language: Annotated[Language | None, BeforeValidator(_language_code)] = None
-    input_type: Literal["text", "ssml"] = "text"
-    bit_rate: int | None = None
-    paragraph_pause: float = PARAGRAPH_SECONDS
-    min_seconds: float | None = None
-    max_seconds: float | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -99,10 +98,36 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
         }
         return {name: typed.get(name, value) for name, value in values.items() if typed.get(name) != ""}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_voice_of_a_recording(cls, values: Any) -> Any:
+        """A voice needs a consent, and a request has none: it is not spoken with another voice either."""
+        if isinstance(values, dict):
+            for name in _REFERENCES:
+                if values.get(name):
+                    message = f"{name}: no request brings a voice: make one once, with a consent, and name it"
+                    raise FieldError(name, "not_supported", message)
+        return values
+
     @property
     def ignored(self) -> dict[str, str]:
         """A header that names the fields which nothing was done with."""
         return ignored_fields(self.model_extra)
+
+
+class OpenAiSpeechRequest(OpenAiSpeechOptions):
+    """The body."""
+
+    input: Text
+    response_format: AudioFormat = "mp3"
+    stream_format: Literal["audio", "sse"] = "audio"
+    stream: bool | None = None
+    """Not OpenAI's: send the file while it is generated, or whole. None: as the format allows."""
+    input_type: Literal["text", "ssml"] = "text"
+    bit_rate: int | None = None
+    paragraph_pause: float = PARAGRAPH_SECONDS
+    min_seconds: float | None = None
+    max_seconds: float | None = None
 
     @property
     def comes_whole(self) -> bool:

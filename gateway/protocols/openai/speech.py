@@ -53,13 +53,13 @@ async def translate(
     tenant = gateway.callers.identify(request).tenant
     translated.voice = await known_voice(gateway, order.voice, tenant)
     ignored = order.ignored
-    if translated.instructions and not await _are_followed(translated, gateway, tenant):
+    if translated.instructions and not await are_followed(translated, gateway, tenant):
         translated.instructions = None
         ignored = ignored_fields((*order.model_extra, "instructions"))
     return translated, ignored
 
 
-async def _are_followed(translated: TtsRequest, gateway: Gateway, tenant: str) -> bool:
+async def are_followed(translated: TtsRequest, gateway: Gateway, tenant: str) -> bool:
     """Whether some model that may speak the request can be told how. OpenAI's older ones cannot be, and take
     instructions all the same.
     """

@@ -27,6 +27,8 @@ router = APIRouter()
 _VOICES = "/v1/audio/voices"
 _CONSENTS = "/v1/audio/voice_consents"
 _VOICE_FIELDS = frozenset(("name", "consent", "type"))
+_MORE_FIELDS = {"ref_text": "transcript", "speaker_description": "description"}
+"""vLLM-Omni's, and what they are called here."""
 
 
 class ConsentChange(BaseModel):
@@ -43,7 +45,7 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
         fields,
         owner,
     ):
-        if unknown := fields.keys() - _VOICE_FIELDS:
+        if unknown := fields.keys() - _VOICE_FIELDS - _MORE_FIELDS.keys():
             name = min(unknown)[:64]
             raise ApiError(422, "unknown_field", f"unknown field: {name}", param=name)
         if fields.get("type", "audio_sample") != "audio_sample":
@@ -51,6 +53,7 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
             raise ApiError(422, "invalid_value", message, param="type")
         agreed = await gateway.voices.consents.get(fields.get("consent", ""), owner)
         said = {"name": fields.get("name", ""), "language": agreed.language}
+        said |= {ours: fields[theirs] for theirs, ours in _MORE_FIELDS.items() if theirs in fields}
         form: VoiceForm = read_form(
             said | {"consent_by": agreed.name, "consent_statement": statement(agreed)}
         )

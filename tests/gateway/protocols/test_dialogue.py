@@ -27,12 +27,19 @@ class Listener(DialogueListener):
 
     def __init__(self) -> None:
         self.flushes = self.sentences = 0
+        self.heard: list[str] = []
+        """In order."""
+
+    def began(self, sentence: str) -> None:
+        self.heard.append(sentence)
 
     def spoke(self) -> None:
         self.sentences += 1
+        self.heard.append("spoke")
 
     def flushed(self) -> None:
         self.flushes += 1
+        self.heard.append("flushed")
 
 
 @pytest.fixture
@@ -127,9 +134,22 @@ async def test_so_many_flushes_wait(dialogue: Dialogue, listener: Listener) -> N
     for _ in range(100):
         dialogue.flush(told=False)
     assert (len(dialogue._flushes), len(dialogue._breaks), listener.flushes) == (10_000, 2, 0)
-    dialogue.tell({"type": "utterance", "index": 0, "end": 100})
+    dialogue.tell({"type": "utterance", "index": 0, "text": "word " * 20, "end": 100})
     dialogue.tell({"type": "utterance_done", "index": 0})
     assert (len(dialogue._flushes), listener.flushes) == (0, 10_000)
+
+
+async def test_sentences_are_told_one_by_one_and_the_flush_behind_them(listener: Listener) -> None:
+    async with gateway_of(ScriptedWorker([Act()] * 2), aligner="off") as gateway:
+        dialogue = Dialogue(gateway, "r1", Start(type="start"), "test", listener)
+        dialogue.open(Caller("ann", Priority.DEFAULT))
+        dialogue.append("Hello there. Good bye.")
+        dialogue.flush()
+        dialogue.finish()
+        async with asyncio.timeout(10):
+            await dialogue.run()
+    told = [heard.strip() for heard in listener.heard]
+    assert told == ["Hello there.", "spoke", "Good bye.", "spoke", "flushed"]
 
 
 async def test_signs_that_take_all_the_room_hold_up_nothing_behind_them(listener: Listener) -> None:

@@ -67,6 +67,7 @@ PUBLIC = {
     ("POST", "/vapi"),
     ("POST", "/jambonz"),
     ("WEBSOCKET", "/jambonz"),
+    ("WEBSOCKET", "/v1/audio/speech/stream"),
     ("WEBSOCKET", "/v1/speak"),
     ("POST", "/v2/speak"),
     ("WEBSOCKET", "/v2/speak"),

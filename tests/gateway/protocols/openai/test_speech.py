@@ -82,6 +82,34 @@ async def test_a_voice_of_openai_that_nobody_made_means_the_default_one(
     assert (await ask(fleet, voice=voice)).content == pcm_of(TEXT, 5)
 
 
+@pytest.mark.parametrize("voice", ["vivian", "Ryan", "uncle_fu"])
+async def test_so_does_one_of_qwen3_tts(fleet: GatewayProcess, voice: str) -> None:
+    """As the documents of vLLM-Omni write it."""
+    asked = {"voice": voice, "task_type": "CustomVoice", "language": "English", "max_new_tokens": 2048}
+    heard = await ask(fleet, model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", **asked)
+    assert heard.content == pcm_of(TEXT, 5)
+    assert heard.headers["X-Ignored-Fields"] == "max_new_tokens, task_type"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ref_audio", "data:audio/wav;base64,UklGRg=="),
+        ("ref_audio", ["https://example.org/a.wav"]),
+        ("references", [{"audio_path": "https://example.org/a.wav", "text": "Okay."}]),
+        ("speaker_embedding", [0.1, 0.2]),
+    ],
+)
+async def test_somebody_s_voice_without_a_consent_is_refused(
+    fleet: GatewayProcess, field: str, value: Any
+) -> None:
+    """It was spoken with the default voice, as if that were theirs."""
+    error = check_error(await ask(fleet, task_type="Base", ref_text="Okay.", **{field: value}), 422)
+    assert (error["code"], error["param"]) == ("not_supported", field)
+    assert "consent" in error["message"]
+    assert (await ask(fleet, **{field: None})).status_code == 200
+
+
 async def test_a_voice_of_one_s_own_wins_over_openai_s_name(fleet: GatewayProcess) -> None:
     own, alias, default = [(await ask(fleet, voice=voice)).content for voice in ("nova", "ONYX", "alloy")]
     async with fleet.http() as http:

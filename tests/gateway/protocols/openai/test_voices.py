@@ -83,6 +83,13 @@ def test_a_voice_is_made_under_a_consent_and_spoken(ann: httpx.Client, data_dir:
     assert len(list((data_dir / "voices" / "consents").iterdir())) == 1
 
 
+def test_fields_of_vllm_omni_are_those_of_ours(ann: httpx.Client) -> None:
+    words = {"ref_text": "What is said.", "speaker_description": "warm narrator"}
+    id = make(ann, agree(ann).json()["id"], **words).json()["id"]
+    said = ann.get(f"/api/voices/{id}").json()
+    assert (said["transcript"], said["description"]) == ("What is said.", "warm narrator")
+
+
 def test_the_recording_goes_with_its_last_consent_and_the_voice_stays(
     ann: httpx.Client, data_dir: Path
 ) -> None:

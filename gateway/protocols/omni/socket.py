@@ -1,0 +1,121 @@
+"""`WS /v1/audio/speech/stream`, as vLLM-Omni has it: text goes in piece by piece, files come out.
+
+    client   {"type": "session.config", "voice": "ruth", "response_format": "wav"}
+             {"type": "input.text", "text": "Good morn"}  {"type": "input.done"}  {"type": "session.close"}
+    server   {"type": "audio.start", "utterance_index": 0, "sentence_index": 0, "sentence_text": "...", ...}
+             a file in a binary message, or pcm in several
+             {"type": "audio.done", ...}  {"type": "session.done", ...}  {"type": "error", "message": "..."}
+
+The connection's task reads; what is spoken after one configuration is a dialogue in a task of its own.
+"""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError, error_response, internal_error
+from gateway.protocols.contexts import Contexts
+from gateway.protocols.omni.messages import Close, Config, Done, Input, Message, read_message
+from gateway.protocols.omni.speaker import Speaker, error_message
+from gateway.protocols.openai.request import known_voice
+from gateway.protocols.openai.speech import are_followed
+from gateway.service import Gateway
+from gateway.voices.catalog import served_models
+from sockets.outbox import send
+
+router = APIRouter()
+logger = structlog.get_logger(__name__)
+
+
+async def speech_stream(websocket: WebSocket) -> None:
+    """Serve one client; one who may not speak is refused before the socket opens."""
+    gateway: Gateway = websocket.app.state.gateway
+    try:
+        gateway.check_open()
+        caller = gateway.callers.identify(websocket)
+    except ApiError as error:
+        await websocket.send_denial_response(error_response(error, websocket.scope))
+        return
+    await serve_socket(websocket, lambda socket: Connection(socket, caller).run())
+
+
+router.add_websocket_route("/v1/audio/speech/stream", speech_stream, "omni_speech_stream")
+
+
+class Connection:
+    """One socket."""
+
+    def __init__(self, socket: ClientSocket, caller: Caller) -> None:
+        self._socket, self._caller = socket, caller
+        self._contexts: Contexts[Speaker] = Contexts(socket.request_id, self._ended)
+        self._speaker: Speaker | None = None
+
+    async def run(self) -> None:
+        """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
+        problem: ApiError | None = None
+        try:
+            async with self._contexts, self._socket.interruption:
+                await self._read()
+                await self._contexts.finish(None)
+        except ApiError as error:
+            problem = error
+        except WebSocketDisconnect:
+            raise
+        except Exception:
+            logger.exception("unhandled error", request_id=self._socket.request_id)
+            problem = internal_error()
+        await self._socket.outbox.flush()
+        connection = self._socket.connection
+        if problem is None:
+            await connection.close(DONE)
+        else:
+            await send(connection, error_message(problem.code, problem.message))
+            await connection.close(problem.close_code, problem.code)
+
+    async def _read(self) -> None:
+        """Until the client wants no more. The first message has to be right, a later one that is wrong is
+        answered.
+        """
+        await self._configure(read_message(await self._socket.first(self._socket.receive_text())))
+        while True:
+            try:
+                message = read_message(await self._socket.receive_text())
+                if isinstance(message, Close):
+                    return
+                await self._follow(message)
+            except ApiError as error:
+                self._socket.put(error_message(error.code, error.message))
+
+    async def _follow(self, said: Message) -> None:
+        match said:
+            case Input():
+                self._speaker.append(said.text)
+            case Done():
+                self._speaker.end_text()
+            case Config() if self._speaker.amid_text:
+                message = "session.config: a text has begun, which input.done ends"
+                raise ApiError(422, "invalid_message", message, param="type")
+            case Config():
+                await self._configure(said)
+
+    async def _configure(self, config: Message) -> None:
+        """Speak so from now on, once all is said that came before."""
+        if not isinstance(config, Config):
+            raise ApiError(422, "invalid_message", "the first message is session.config", param="type")
+        gateway, tenant = self._socket.gateway, self._caller.tenant
+        start = config.to_start(served_models(gateway.pool))
+        start.voice = await known_voice(gateway, config.voice, tenant)
+        if start.instructions and not await are_followed(start.request("a"), gateway, tenant):
+            start.instructions = None
+        await self._contexts.finish(None)
+        utterance = self._speaker.utterance if self._speaker else 0
+        self._speaker = Speaker(self._socket, config, start, utterance)
+        self._contexts.open("", self._speaker, self._caller)
+
+    def _ended(self, id: str, failure: ApiError | None) -> None:
+        if failure is not None:
+            self._socket.interruption.end_with(failure)
