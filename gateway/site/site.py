@@ -33,12 +33,12 @@ class Site:
     async def page(self, name: str, headers: Headers) -> Response | None:
         """`name` ("index.html") for a request with these headers; None where there is no such page."""
         file = (await self._present()).pages.get(name)
-        return None if file is None else await _answer(file, headers, _ASK_AGAIN)
+        return None if file is None else await answered(file, headers, _ASK_AGAIN)
 
     async def worker(self, headers: Headers) -> Response | None:
         """The service worker of the present edition; None where the pages have none."""
         file = (await self._present()).worker
-        return None if file is None else await _answer(file, headers, _ASK_AGAIN)
+        return None if file is None else await answered(file, headers, _ASK_AGAIN)
 
     async def file(self, version: str, path: str, headers: Headers) -> Response | None:
         """`path` of an edition, the present or another; None where there is none, whatever others have."""
@@ -47,7 +47,7 @@ class Site:
             file = edition.files.get(path)
         else:
             file = await asyncio.to_thread(self._kept.file, version, path)
-        return None if file is None else await _answer(file, headers, _FOR_EVER)
+        return None if file is None else await answered(file, headers, _FOR_EVER)
 
     async def _present(self) -> Edition:
         async with self._lock:
@@ -71,7 +71,8 @@ def _signature(folder: Path) -> _Signature:
     return tuple((str(path), stat.st_mtime_ns, stat.st_size) for path, stat in found)
 
 
-async def _answer(file: File, headers: Headers, cache_control: str) -> Response:
+async def answered(file: File, headers: Headers, cache_control: str) -> Response:
+    """The file, compressed for who takes that, or that who asks has it."""
     sent = {"Cache-Control": cache_control, "ETag": file.etag, "Vary": "Accept-Encoding"}
     if file.etag in headers.get("if-none-match", "").replace("W/", "").split(", "):
         return Response(status_code=304, headers=sent)

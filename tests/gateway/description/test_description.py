@@ -136,7 +136,12 @@ async def test_a_stranger_sees_it_only_where_a_setting_says_so(tmp_path: Path) -
                 assert answer.json()["info"]["title"] == "VoxFleet"
     async with running_app(tmp_path, expose_openapi=True) as (_, opened):
         async with opened() as http:
-            assert (await http.get("/openapi.json")).is_success
+            answer = await http.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
+            assert answer.json()["info"]["title"] == "VoxFleet"
+            assert int(answer.headers["content-length"]) < len(answer.content) / 6
+            plain = await http.get("/openapi.json", headers={"Accept-Encoding": "identity"})
+            assert plain.content == answer.content and "content-encoding" not in plain.headers
+            assert plain.headers["cache-control"] == "no-store"
 
 
 def test_keys_are_asked_for_where_nobody_is_served_without() -> None:
