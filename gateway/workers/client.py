@@ -86,7 +86,10 @@ class WorkerClient:
         """
         opened = await self._open_if_there(request)
         if opened is None:
+            times_lost = self.control.times_lost
             async with self._sending_adapter:  # whoever waited here for the same one finds it
+                if self.control.times_lost > times_lost:
+                    raise WorkerUnreachable("the worker counted as down meanwhile")
                 opened = await self._open_with_adapter(request)
         connection, stream = opened
         try:
@@ -180,6 +183,11 @@ class WorkerClient:
             self._idle.append(connection)
         else:
             connection.transport.abort()
+
+    def lose(self) -> None:
+        """The worker counts as down, or is away: nothing is waited for any more but streams that run."""
+        self.drop_connections()
+        self.control.give_up()
 
     def drop_connections(self) -> None:
         """Cut the idle connections: the worker failed, or the gateway ends."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal, TypeVar
 
 import httpx
@@ -43,6 +45,18 @@ class WorkerControl:
         self._settings = settings
         self._http = http
         self._whereabouts = whereabouts
+        self._bounds: set[asyncio.Timeout] = set()
+        """Of what the worker is asked now."""
+        self.times_lost = 0
+        """How often it was given up."""
+
+    def give_up(self) -> None:
+        """The worker counts as down: what it is asked ends now with WorkerUnreachable, not at its bound."""
+        self.times_lost += 1
+        now = asyncio.get_running_loop().time()
+        for bound in self._bounds:
+            if not bound.expired():
+                bound.reschedule(now)
 
     async def status(self) -> WorkerStatus:
         """`GET /health`. Raises WorkerUnreachable."""
@@ -109,12 +123,22 @@ class WorkerControl:
         except (ValueError, RecursionError) as error:
             raise WorkerUnreachable("not a worker's status: it is not JSON") from error
 
+    @asynccontextmanager
+    async def _bounded(self, seconds: float) -> AsyncIterator[None]:
+        """For so long, or until the worker is given up. Raises TimeoutError."""
+        async with asyncio.timeout(seconds) as bound:
+            self._bounds.add(bound)
+            try:
+                yield
+            finally:
+                self._bounds.discard(bound)
+
     async def _ask(
         self, method: str, path: str, limit_seconds: float, max_bytes: int, content: bytes | None = None
     ) -> tuple[bool, bytes]:
         """Whether the worker agreed, and its answer of `max_bytes` at most. Raises WorkerUnreachable."""
         try:
-            async with asyncio.timeout(limit_seconds):
+            async with self._bounded(limit_seconds):
                 where = await self._whereabouts.endpoint()
                 request = self._http.build_request(
                     method,

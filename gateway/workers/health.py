@@ -57,6 +57,8 @@ class HealthMonitor:
             status = await self._client.control.status()
         except WorkerUnreachable as error:
             self._pool.reports.missed(self._worker, str(error))
+            if self._worker.health is Health.DOWN:
+                self._client.lose()
         else:
             if status.boot_id != boot_id:
                 self._client.drop_connections()

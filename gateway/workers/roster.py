@@ -93,7 +93,7 @@ class Roster:
         if task := self._tasks.pop(worker_id, None):
             task.cancel()
             self._slot_tasks.pop(worker_id).cancel()
-        self.clients[worker_id].drop_connections()
+        self.clients[worker_id].lose()
 
     def forget(self, worker_id: str) -> None:
         """Drop everything about a worker that holds no lease."""
