@@ -134,20 +134,20 @@ class Reading:
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
         language = language or self._unless_told
-        foreign = self._foreign(text, language) if self.language is None and self._reads_others else ()
+        foreign = yield from self._foreign(text, language)
         return (yield from normalising(text, language, self.lexicon, fixed, spell, foreign))
 
-    def _foreign(self, text: str, language: str) -> list[tuple[int, int]]:
+    def _foreign(self, text: str, language: str | None) -> Steps[list[tuple[int, int]]]:
         """Sentences of a text that are in a language without rules."""
-        if not has_rules(language):
-            return []
+        found: list[tuple[int, int]] = []
+        if self.language is not None or not self._reads_others or not has_rules(language):
+            return found
         ends = sorted(sentence_ends(text))
-        sentences = pairwise([0, *ends]) if len(ends) > 1 else ()
-        return [
-            (start, end)
-            for start, end in sentences
-            if not has_rules(told_language(text[start:end], self._known, language))
-        ]
+        for start, end in pairwise([0, *ends]) if len(ends) > 1 else ():
+            yield
+            if not has_rules(told_language(text[start:end], self._known, language)):
+                found.append((start, end))
+        return found
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""
