@@ -6,13 +6,13 @@ import asyncio
 
 from sockets.at_once import Deadline
 from sockets.http.flow import BoundedFlow
-from sockets.http.heads import BoundedHeadProtocol
+from sockets.http.slices import SlicingProtocol
 
 _LATE_BODY_SECONDS = 2.0
 """How long a body may go on after it was answered, or was due."""
 
 
-class BoundedHttpProtocol(BoundedHeadProtocol):
+class BoundedHttpProtocol(SlicingProtocol):
     """HTTP/1.1 in time; subclasses name the seconds."""
 
     head_seconds: float

@@ -3,6 +3,9 @@
 A client hears 414 once its head is there: an answer in the middle would be lost with the connection. Of an
 address that is too long no more is kept than one may have. Too many header lines end the connection. Codings
 of a body but `chunked`, which the parser hands on undecoded, are a 501 (RFC 9112, section 6.1).
+
+Chunks that arrive together are handed on as one: of a hundred thousand single bytes each took a copy of
+all that came before it. What stands in the lines between them counts as header lines.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ _LONGEST_HEARD_URL = 1 << 20
 """Bytes of one that is answered 414; it counts as header lines beyond."""
 _LONGEST_HEAD = 1 << 16
 """Bytes of header lines; as many as fit into one read of the socket may be more."""
+_CHUNK_LINES = 32
+"""Bytes of the lines around a chunk, without what may be added to them."""
 
 
 def raw_response(
@@ -42,7 +47,12 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
     _url_bytes = 0
     _in_head = False
     _head_bytes = 0
-    """Since the last of a head, of a body or of a message was received."""
+    """Since the last of a head or of a message was received, but for its body."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._chunks: list[bytes] = []
+        """Of the body that is being received."""
 
     @abstractmethod
     def refuse(self, status: int, code: str, message: str) -> None:
@@ -61,6 +71,7 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
     def data_received(self, data: bytes) -> None:
         self._head_bytes += 0 if self._deaf else len(data)
         super().data_received(data)
+        self._hand_on_body()
         if self._head_bytes > _LONGEST_HEAD:
             self.transport.abort()
 
@@ -108,9 +119,16 @@ class BoundedHeadProtocol(PipeliningProtocol, ABC):
         return None
 
     def on_body(self, body: bytes) -> None:
-        self._head_bytes = 0
-        super().on_body(body)
+        self._chunks.append(body)
 
     def on_message_complete(self) -> None:
+        self._hand_on_body()
         self._head_bytes = 0
         super().on_message_complete()
+
+    def _hand_on_body(self) -> None:
+        if self._chunks:
+            body, count = b"".join(self._chunks), len(self._chunks)
+            self._chunks.clear()
+            self._head_bytes = max(0, self._head_bytes - len(body) - count * _CHUNK_LINES)
+            super().on_body(body)

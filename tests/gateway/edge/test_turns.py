@@ -11,23 +11,8 @@ import pytest
 from gateway.edge import turns
 from gateway.edge.turns import Turns
 from tests.gateway.edge.server import Application, served
+from tests.gateway.edge.ticker import Ticker
 from tests.security.apps import running_app
-
-
-class Ticker:
-    """Counts the turns of the event loop."""
-
-    def __init__(self) -> None:
-        self.turn = 0
-        self._loop = asyncio.get_running_loop()
-        self._tick()
-
-    def _tick(self) -> None:
-        self.turn += 1
-        self._handle = self._loop.call_soon(self._tick)
-
-    def stop(self) -> None:
-        self._handle.cancel()
 
 
 async def read_in(lengths: list[int]) -> list[int]:
