@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
@@ -24,11 +26,12 @@ async def openapi(request: Request, gateway: GatewayDep) -> Response:
             "unless expose_openapi is set"
         )
         raise ApiError(404, "not_found", message)
-    return await answered(_file(request.app), request.headers, "no-store")
+    file = await asyncio.to_thread(_file, request.app)
+    return await answered(file, request.headers, "no-store")
 
 
 def _file(app: FastAPI) -> File:
-    """Written once: a quarter of a megabyte, an eighth of that where it is compressed."""
+    """Written once: a quarter of a megabyte, an eighth of that where it is compressed. Blocks."""
     if not hasattr(app.state, "description"):
         app.state.description = File(bytes(JSONResponse(app.openapi()).body), "application/json")
     return app.state.description

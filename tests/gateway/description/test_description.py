@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,20 @@ async def test_a_stranger_sees_it_only_where_a_setting_says_so(tmp_path: Path) -
             plain = await http.get("/openapi.json", headers={"Accept-Encoding": "identity"})
             assert plain.content == answer.content and "content-encoding" not in plain.headers
             assert plain.headers["cache-control"] == "no-store"
+
+
+async def test_it_is_written_beside_the_event_loop(tmp_path: Path) -> None:
+    """Who asked first held up everybody for a second."""
+    async with running_app(tmp_path, expose_openapi=True) as (app, opened), opened() as http:
+        threads: list[threading.Thread] = []
+
+        def described() -> dict[str, Any]:
+            threads.append(threading.current_thread())
+            return {}
+
+        app.openapi = described  # type: ignore[method-assign]
+        assert (await http.get("/openapi.json")).json() == {}
+    assert len(threads) == 1 and threads != [threading.current_thread()]
 
 
 def test_keys_are_asked_for_where_nobody_is_served_without() -> None:
