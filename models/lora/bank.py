@@ -12,8 +12,8 @@ An adapter that everybody has goes into the weights themselves, and no slot is n
 A copy travels on a stream of its own, once the last step that read the slot is done, and the steps that read
 it wait for it on the device. The host waits for nothing. `fetch` takes a slot only from an adapter that no
 request needs; `place` takes one from those first. All slots have one layout, with room for the products and
-the rank that adapters so far have asked for; one that asks for more makes new slots, and programs that were
-recorded for the old ones (`generation`) are recorded anew.
+the rank that adapters so far have asked for. One that asks for more makes new slots, which are taken when a
+launch needs it first; programs that were recorded for the old ones (`generation`) are recorded anew then.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ class AdapterBank:
         """
         layers = dict(adapter.scaled(self._dtype))
         wanted = shape_of(self._products, layers)
-        layout = self.reserve(wanted)
+        layout = self.generation.layout
+        if not layout.shape.holds(wanted):
+            layout = self.reserve(wanted)
         if not wanted.kinds:
             return SlotAdapter(adapter.digest, layout, ())
         row = torch.zeros(layout.size, dtype=self._dtype)
@@ -152,7 +154,7 @@ class AdapterBank:
         """
         if not adapter.pieces or adapter.digest in self._slots:
             return True
-        if self._latest is not self.generation or not self._has_room(self.needed()):
+        if not self._fits(adapter) or not self._has_room(self.needed()):
             return False
         self._bring(adapter)
         self.num_fetched += 1
@@ -192,7 +194,7 @@ class AdapterBank:
         wanted = {adapter.digest: adapter for adapter in adapters if _lies_in_slots(adapter)}
         if len(wanted) > self.num_slots:
             return None
-        if wanted:
+        if not all(map(self._fits, wanted.values())):
             self.renew()
         for digest in wanted:
             if digest in self._slots:
@@ -236,6 +238,10 @@ class AdapterBank:
         self._free = list(range(self.num_slots))
         self._last_read.clear()
         self._arriving.clear()
+
+    def _fits(self, adapter: SlotAdapter) -> bool:
+        """Whether the slots that programs are recorded for have room for its products and its rank."""
+        return self.generation.layout.shape.holds(adapter.layout.shape)
 
     def _has_room(self, kept: AbstractSet[str]) -> bool:
         """Whether a slot is free, after the least recently used that is not `kept` gave way if need be."""

@@ -73,6 +73,21 @@ def test_one_that_needs_more_room_makes_new_slots_and_the_others_move_over(bank:
     assert third.layout is bank.generation.layout
 
 
+def test_one_that_needs_more_room_makes_nobody_wait_before_it_is_used(bank: AdapterBank) -> None:
+    """Such as one that was only sent, or refused after that: programs would be recorded anew."""
+    small, large = adapter_of("a.0.q"), adapter_of("a.0.down", rank=20, seed=1)
+    first = bank.load(small)
+    bank.place([first])
+    before, second = bank.generation, bank.load(large)
+    third = bank.load(adapter_of("a.0.q", seed=2))
+    assert bank.fetch(third) and not bank.fetch(second)
+    slots = bank.place([first, third])
+    assert bank.generation is before and held(bank, small, slots[0])
+    assert held(bank, large, bank.place([second])[0]) and bank.generation is not before
+    slots = bank.place([third, first])
+    assert held(bank, adapter_of("a.0.q", seed=2), slots[0]) and held(bank, small, slots[1])
+
+
 def test_one_that_changes_no_product_takes_no_slot(bank: AdapterBank) -> None:
     """As one of the audio VAE's decoder alone."""
     a, b = (bank.load(adapter_of("a.0.q", seed=seed)) for seed in range(2))
