@@ -11,6 +11,9 @@ The connection's task reads; what is spoken after one configuration is a dialogu
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
@@ -60,7 +63,7 @@ class Connection:
         try:
             async with self._contexts, self._socket.interruption:
                 await self._read()
-                await self._contexts.finish(None)
+                await self._say_the_rest()
         except ApiError as error:
             problem = error
         except WebSocketDisconnect:
@@ -89,6 +92,22 @@ class Connection:
                 await self._follow(message)
             except ApiError as error:
                 self._socket.put(error_message(error.code, error.message))
+
+    async def _say_the_rest(self) -> None:
+        """Unless the client leaves: a file would be made for nobody, and noticed when it is complete."""
+        leaving = asyncio.create_task(self._leave())
+        try:
+            await self._contexts.finish(None)
+        finally:
+            leaving.cancel()
+
+    async def _leave(self) -> None:
+        try:
+            while True:
+                with contextlib.suppress(ApiError):
+                    await self._socket.receive_text()
+        except WebSocketDisconnect as gone:
+            self._socket.interruption.end_with(gone)
 
     async def _follow(self, said: Message) -> None:
         match said:

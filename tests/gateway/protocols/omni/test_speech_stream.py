@@ -24,7 +24,9 @@ TWO = " ".join(SENTENCES)
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with fleet_for(KEY, data_dir=tmp_path_factory.mktemp("data")) as gateway:
+    """So few messages a second that a text token by token would be a flood, were it not for its path."""
+    folder = tmp_path_factory.mktemp("data")
+    with fleet_for(KEY, data_dir=folder, max_messages_per_second=4) as gateway:
         yield gateway
 
 
@@ -129,6 +131,15 @@ async def test_texts_follow_each_other_on_one_socket_each_as_it_was_asked_for(fl
         assert client.files[0].startswith(b"RIFF")
         assert told[0]["sentence_text"] == SENTENCES[1]
         assert told[-1] == {"type": "session.done", "utterance_index": 3, "total_sentences": 1}
+
+
+async def test_the_last_configuration_holds(fleet: GatewayProcess) -> None:
+    async with opened(fleet, response_format="flac") as client:
+        await client.say("session.config", response_format="mp3", voice="Vivian")
+        await client.say("session.config", speed=7)  # which is refused
+        await client.say("session.config", response_format="opus")
+        assert (await client.speak(TEXT))[-1]["utterance_index"] == 0
+        assert client.files[0].startswith(b"OggS")
 
 
 async def test_text_without_words_is_no_file(fleet: GatewayProcess) -> None:
