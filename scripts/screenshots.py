@@ -12,6 +12,7 @@ pages into the states that are worth a picture.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import tempfile
 import threading
@@ -21,6 +22,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, Page
 
+from scripts.past_hour import keep_past_hour
 from scripts.scenes import SCENES, TEXT
 from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
 from tests.e2e.processes import eventually, gateway, worker
@@ -48,6 +50,7 @@ def small_fleet(model: str, voice: Path) -> Iterator[str]:
     options = {"slots": 2} if real else {"slots": 2, "step_ms": 45}
     with contextlib.ExitStack() as stack:
         data = stack.enter_context(tempfile.TemporaryDirectory())
+        asyncio.run(keep_past_hour(Path(data)))
         workers = [stack.enter_context(worker(model=model, **options)) for _ in range(1 if real else 3)]  # type: ignore[arg-type]
         edge = stack.enter_context(gateway([each.url for each in workers], VOXFLEET_DATA_DIR=data))
         eventually(lambda: all(one["state"] == "IDLE" for one in edge.get_json("/api/workers")["workers"]))
