@@ -20,6 +20,7 @@ from gateway.audio.formats import encode_clip, note_sound_file
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.audio.samples import as_s16, from_s16
 from gateway.audio.watermark import Watermark
+from gateway.text.language import is_language_code
 from gateway.text.paragraphs import LONGEST_PARAGRAPH_PAUSE
 from gateway.text.ssml import PARAGRAPH_SECONDS, Script, SsmlError, parse_ssml
 from models.config_fields import ConfigError
@@ -88,10 +89,12 @@ def say_each(
 
     `options` go to `VoxCPM.generate`: voice, instructions, reference_audio, prompt_audio, prompt_text,
     denoise, seed, cfg_value, inference_timesteps, temperature; except `normalize` (auto, on, off): whether
-    figures are put into words; and `paragraph_pause`: seconds of silence where blank lines part a text.
+    figures are put into words; `language`: ISO 639 code of the text, by whose rules they are; and
+    `paragraph_pause`: seconds of silence where blank lines part a text.
     adapter: folder of one. input_type: "text", or "ssml" for documents. Raises one of FAILURES.
     """
     _check_pause(options.get("paragraph_pause", PARAGRAPH_SECONDS))
+    _check_language(options.get("language"))
     for _, output in clips:
         check_output(output)
     sources = [(_script(text) if input_type == "ssml" else text, output) for text, output in clips]
@@ -115,6 +118,11 @@ def say_each(
 def _check_pause(seconds: float) -> None:
     if not 0 <= seconds <= LONGEST_PARAGRAPH_PAUSE:
         raise SayError(f"a pause between paragraphs lasts from 0 to {LONGEST_PARAGRAPH_PAUSE:g} s")
+
+
+def _check_language(code: str | None) -> None:
+    if code is not None and not is_language_code(code):
+        raise SayError(f"{code!r} is no ISO 639 code of a language, as en, de or zh-CN are")
 
 
 def _script(document: str) -> Script:
@@ -156,10 +164,10 @@ def speak(
 ) -> Spoken:
     """One clip of a loaded model into a file."""
     note = _note(speaker.info.features, options)
-    normalize = options.pop("normalize", "auto")
+    told = options.pop("normalize", "auto"), options.pop("language", None)
     paragraph_pause = options.pop("paragraph_pause", PARAGRAPH_SECONDS)
     speaking = Speaking(speaker, options, on_progress)
-    speaking.say(source, normalize, paragraph_pause)
+    speaking.say(source, *told, paragraph_pause)
     wall_seconds = time.perf_counter() - speaking.started
     if not speaking.first_audio_seconds:
         raise SayError(f"the model ended without any audio ({speaking.finish_reason})")

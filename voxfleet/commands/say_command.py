@@ -32,6 +32,10 @@ def say(
     lines: Annotated[
         bool, typer.Option("--lines", help="A clip for each line of the text: speech-001.wav and so on.")
     ] = False,
+    language: Annotated[
+        str | None,
+        typer.Option(help="ISO 639 code of the text, as in de; short texts may not tell it by themselves."),
+    ] = None,
     voice: Annotated[str, typer.Option(help="Name of a voice.")] = "default",
     instructions: Annotated[
         str | None, typer.Option(help="How to speak, in words, for models that follow that.")
@@ -75,6 +79,7 @@ def say(
     if (prompt_audio is None) != (prompt_text is None):
         fail("--prompt-audio and --prompt-text belong together", 2)
     options = {
+        "language": language,
         "voice": voice,
         "instructions": instructions,
         "reference_audio": reference,

@@ -49,12 +49,19 @@ class Speaking:
         self.makes_up = nobody and ANY_VOICE in self.model.features
         """Whether each text would have a speaker of its own."""
 
-    def say(self, source: str | Script, normalize: str, paragraph_pause: float = PARAGRAPH_SECONDS) -> None:
+    def say(
+        self,
+        source: str | Script,
+        normalize: str,
+        language: str | None = None,
+        paragraph_pause: float = PARAGRAPH_SECONDS,
+    ) -> None:
         """All of a text or of a document, whose figures are put into words where `normalize` has it so.
 
+        language: ISO 639 code, where it is known.
         paragraph_pause: seconds of silence between paragraphs of a text; with 0 it is said as one.
         """
-        reading = Reading(self.model, normalize)
+        reading = Reading(self.model, normalize, language)
         if not isinstance(source, Script):
             found = paragraphs(source, paragraph_pause)
             if len(found) == 1:

@@ -16,7 +16,7 @@ from gateway.text.ssml import PARAGRAPH_SECONDS
 from models.voxcpm import VoxCPM
 from tests.voxfleet.commands.saying import TINY, command
 from voxfleet.cli import app
-from voxfleet.commands.say import say
+from voxfleet.commands.say import SayError, say
 
 
 def test_figures_are_put_into_words_where_that_is_wanted(tmp_path: Path) -> None:
@@ -30,6 +30,20 @@ def test_figures_are_put_into_words_where_that_is_wanted(tmp_path: Path) -> None
     figures, words = "5 dogs and a cat are here.", "five dogs and a cat are here."
     assert spoken(figures, "on") == spoken(words, "off")
     assert spoken(figures, "off") != spoken(words, "off")
+
+
+def test_figures_are_read_in_the_language_that_is_told(tmp_path: Path) -> None:
+    """German has no rules: its figures stay as they are written."""
+
+    def spoken(**options: Any) -> bytes:
+        output = tmp_path / "out.wav"
+        say("Um 3.", output, model=str(TINY), seed=3, **options)
+        return output.read_bytes()
+
+    assert spoken(normalize="on", language="de") == spoken(normalize="off")
+    assert spoken(normalize="on", language="en") != spoken(normalize="off")
+    with pytest.raises(SayError, match="'german' is no ISO 639 code"):
+        spoken(language="german")
 
 
 def tiny(folder: Path, *features: str) -> str:
