@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
+
+from gateway.errors import ApiError
+
+WAIT_SECONDS = 30.0
+"""For a turn. The database may be stuck, and then all who ask would wait for each other."""
 
 
 class OwnersTurns:
@@ -20,6 +25,14 @@ class OwnersTurns:
 
     @asynccontextmanager
     async def take(self, owner: str) -> AsyncIterator[None]:
-        """A turn of `owner`, for as long as the block lasts."""
-        async with self._own.setdefault(owner, asyncio.Lock()), self._all:
+        """A turn of `owner`, for as long as the block lasts. Raises ApiError 503 where it comes too late."""
+        own = self._own.setdefault(owner, asyncio.Lock())
+        async with AsyncExitStack() as turn:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await turn.enter_async_context(own)
+                    await turn.enter_async_context(self._all)
+            except TimeoutError:
+                message = "too many requests for whole books are being answered"
+                raise ApiError(503, "busy", message, retry_after_seconds=5) from None
             yield

@@ -7,23 +7,39 @@ from pathlib import Path
 
 import pytest
 
-from gateway.books import Books
+from gateway.books import Books, turns
 from gateway.books.service import Whole
 from gateway.books.turns import OwnersTurns
+from gateway.errors import ApiError
 from tests.gateway.jobs.stage import running
 
 
 async def test_owners_take_turns_however_much_one_of_them_asks_for() -> None:
-    turns, order = OwnersTurns(), []
+    line, order = OwnersTurns(), []
 
     async def work(owner: str, number: int) -> None:
-        async with turns.take(owner):
+        async with line.take(owner):
             order.append((owner, number))
             await asyncio.sleep(0)
 
     asked = [("ann", number) for number in range(4)] + [("bob", number) for number in range(2)]
     await asyncio.gather(*(work(*each) for each in asked))
     assert order == [("ann", 0), ("bob", 0), ("ann", 1), ("bob", 1), ("ann", 2), ("ann", 3)]
+
+
+async def test_who_waits_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else all would wait for one whom a database that is stuck does not answer."""
+    held = OwnersTurns()
+    async with held.take("ann"):
+        monkeypatch.setattr(turns, "WAIT_SECONDS", 0)
+        for owner in ("ann", "bob"):
+            with pytest.raises(ApiError) as refused:
+                async with held.take(owner):
+                    pytest.fail("it has two turns at once")
+            assert (refused.value.status_code, refused.value.code) == (503, "busy")
+    for owner in ("ann", "bob"):
+        async with held.take(owner):
+            pass
 
 
 async def test_of_many_requests_for_all_of_a_book_one_is_answered_at_a_time(
