@@ -127,6 +127,20 @@ class TestList:
         assert [fleet.get_json(f"/api/sessions/{each}") is None for each in ids] == [True, False, True]
         httpx.delete(f"{fleet.url}/api/sessions/{ids[1]}").raise_for_status()
 
+    def test_why_no_more_can_be_chosen_is_said(self, page: Page, fleet: Server, recorded: str) -> None:
+        one = fleet.get_json(f"/api/sessions/{recorded}")["session"]
+        many = [{**one, "id": f"s_{number}", "title": f"Number {number}."} for number in range(101)]
+        page.route(
+            "**/api/sessions?*", lambda route: route.fulfill(json={"sessions": many, "next_before": None})
+        )
+        page.goto(f"{fleet.url}/sessions")
+        page.get_by_role("checkbox", name="Choose Number 0.").check()
+        page.locator("#chosen").get_by_role("button", name="Choose all").click()
+        last = page.get_by_role("checkbox", name="Choose Number 100.")
+        last.click()
+        expect(last).not_to_be_checked()
+        expect(page.locator("#chosen")).to_contain_text("100 chosen, as many as fit into one file")
+
     def test_what_was_deleted_elsewhere_goes_from_the_page_and_holds_up_nothing(
         self, browser: Browser, fleet: Server
     ) -> None:

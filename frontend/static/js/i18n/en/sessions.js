@@ -28,6 +28,7 @@ export default {
   "sessions.studioNamed": "Open {title} in the studio",
   "sessions.seed": "seed {seed}",
   "sessions.chosen": "{count} chosen",
+  "sessions.chosenMost": "{count} chosen, as many as fit into one file",
   "sessions.chooseAll": "Choose all",
   "sessions.chooseNone": "Choose none",
   "sessions.downloadChosen": "Download",

@@ -26,6 +26,7 @@ export default {
   "sessions.studioNamed": "在工作室中打开 {title}",
   "sessions.seed": "种子 {seed}",
   "sessions.chosen": "已选 {count} 段",
+  "sessions.chosenMost": "已选 {count} 段，一个文件最多容纳这么多",
   "sessions.chooseAll": "全选",
   "sessions.chooseNone": "取消选择",
   "sessions.downloadChosen": "下载",

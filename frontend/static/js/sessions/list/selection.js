@@ -69,6 +69,6 @@ export class Selection extends EventTarget {
   #show() {
     this.#element.hidden = this.#chosen.size === 0;
     this.#all.hidden = this.#chosen.size >= Math.min(MOST, this.#listed.length);
-    setMessage(this.#count, "sessions.chosen", { count: this.#chosen.size });
+    setMessage(this.#count, this.#chosen.size < MOST ? "sessions.chosen" : "sessions.chosenMost", { count: this.#chosen.size });
   }
 }
