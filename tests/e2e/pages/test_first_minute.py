@@ -35,6 +35,18 @@ class TestTheStrip:
         page.click("#welcome-better")
         expect(page.locator("#models")).to_contain_text("voxfleet serve --model openbmb/VoxCPM2")
 
+    def test_other_models_are_read_from_the_beginning_on_a_phone(self, page: Page, fleet: Server) -> None:
+        page.set_viewport_size({"width": 320, "height": 568})
+        page.goto(fleet.url)
+        page.click("#welcome-better")
+        expect(page.get_by_role("heading", name="Other models")).to_be_in_viewport()
+        page.get_by_role("button", name="Close").last.click()
+        expect(page.locator("#models")).to_be_hidden()
+        page.keyboard.press("?")
+        expect(page.get_by_role("heading", name="Keyboard")).to_be_in_viewport()
+        page.keyboard.press("Tab")
+        expect(page.locator("#help").get_by_role("button", name="Close")).to_be_focused()
+
     def test_is_closed_once_for_ever(self, page: Page, fleet: Server) -> None:
         page.goto(fleet.url)
         page.click("#welcome-close")
