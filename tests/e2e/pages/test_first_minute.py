@@ -40,9 +40,8 @@ class TestTheStrip:
         page.goto(fleet.url)
         page.click("#welcome-better")
         expect(page.get_by_role("heading", name="Other models")).to_be_in_viewport()
-        code, copy = (
-            page.locator(f".model-command {part}").first.bounding_box() for part in ("code", "button")
-        )
+        command = page.locator(".model-command").first
+        code, copy = (command.locator(part).bounding_box() for part in ("code", "button"))
         assert code and copy and code["y"] + code["height"] <= copy["y"]  # beside it, words were broken
         page.get_by_role("button", name="Close").last.click()
         expect(page.locator("#models")).to_be_hidden()
