@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 from gateway.database import DatabaseError, Job
 from gateway.database.tables import now
 from gateway.errors import ApiError
+from gateway.finishing import to_its_end
 from gateway.jobs.chapters import SpokenPart
 from gateway.jobs.files import JobFiles
 from gateway.jobs.request import JobRequest
@@ -36,6 +38,8 @@ from gateway.synthesis.synthesis import Synthesis
 from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)
+
+Result = TypeVar("Result")
 
 PROTOCOL = "jobs"
 _FIRST_PAUSE_SECONDS = 1.0
@@ -56,6 +60,11 @@ class JobGone(Exception):
 
 class OfNewerVersion(DatabaseError):
     """Its request has fields that this version does not know: it is for a gateway that does."""
+
+
+async def _written(write: Callable[..., Result], *what: Any) -> Result:
+    """What a thread writes, to its end: who removes the job's folder waits for that."""
+    return await to_its_end(asyncio.to_thread(write, *what))
 
 
 class _Ear(Listener):
@@ -103,7 +112,7 @@ class JobRunner:
 
     async def run(self) -> None:
         """Until the job is complete. Raises ApiError when it fails, JobGone, OfNewerVersion, OSError."""
-        if not await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes):
+        if not await _written(self._files.go_back, self._parts, self._audio_bytes):
             await self._begin_anew("its files are shorter than its row says")
         clip = await asyncio.to_thread(self._load)
         if self._parts:
@@ -138,7 +147,7 @@ class JobRunner:
         self._parts = self._audio_bytes = self._failures = 0
         self._spoken_at = time.monotonic()
         await self._change(parts=0, place={}, characters_done=0, audio_bytes=0)
-        await asyncio.to_thread(self._files.go_back, 0, 0)
+        await _written(self._files.go_back, 0, 0)
 
     def _load(self) -> Clip:
         try:
@@ -169,12 +178,12 @@ class JobRunner:
         )  # fmt: skip
         await synthesis.run()
         if not self._parts or clip.sample is not sample:
-            await asyncio.to_thread(self._files.keep_clip, fields_of(clip))
+            await _written(self._files.keep_clip, fields_of(clip))
         pcm = b"".join(ear.chunks)
         start, end = clip.text.places[place.part]
         part = SpokenPart(start, end, len(pcm) // 2)
         words = await asyncio.to_thread(self._words, clip, place, ear, len(pcm))
-        size_bytes = await asyncio.to_thread(self._files.append, pcm, part, words, self._gateway.disk)
+        size_bytes = await _written(self._files.append, pcm, part, words, self._gateway.disk)
         self._parts += 1
         self._audio_bytes += len(pcm)
         self._spent_seconds += time.monotonic() - began_at

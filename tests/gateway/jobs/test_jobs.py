@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,6 +153,38 @@ async def test_a_cancelled_job_goes_on_where_it_was(tmp_path: Path) -> None:
         assert await service.result(job_id, format="pcm") == WHOLE
         async with service.at() as http:
             check_error(await http.post(f"/api/jobs/{job_id}/resume"), 409)
+
+
+async def test_what_is_being_written_is_waited_for_before_it_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that made a file meanwhile would have left a folder that cannot be removed."""
+    writing, go_on, done = (threading.Event() for _ in range(3))
+    order: list[str] = []
+    append, remove = JobFiles.append, JobFiles.remove
+
+    def appending(files: JobFiles, *part: Any) -> int:
+        writing.set()
+        try:
+            assert go_on.wait(10)
+            return append(files, *part)
+        finally:
+            order.append("written")
+            done.set()
+
+    def removing(files: JobFiles) -> None:
+        order.append("removed")
+        remove(files)
+
+    monkeypatch.setattr(JobFiles, "append", appending)
+    monkeypatch.setattr(JobFiles, "remove", removing)
+    async with running(tmp_path, reading_worker()) as service, service.at() as http:
+        job_id = await service.post()
+        assert await asyncio.to_thread(writing.wait, 10)
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+        assert (await http.delete(f"/api/jobs/{job_id}")).status_code == 204
+        assert await asyncio.to_thread(done.wait, 10)
+    assert order == ["written", "removed"]
 
 
 async def test_a_deleted_job_leaves_nothing(tmp_path: Path) -> None:
