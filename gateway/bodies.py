@@ -9,11 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from gateway.errors import ApiError, few_fields, not_json
+from sockets.json_signs import Signs
 
-_BEGINS = (b"[", b"{")
-"""Of lists and objects, which take the most time and memory."""
 _HEAD_BYTES = 4
-_PIECE_BYTES = 1 << 14
 MOST_MESSAGE_VALUES = 2000
 """Of a message over a socket; the largest of ours is a request with a lexicon."""
 
@@ -52,7 +50,7 @@ class ValueCount:
         """`most_lists`: how many of them may be lists or objects; None: all."""
         self._most = most
         self._most_lists = most if most_lists is None else most_lists
-        self._signs = _Signs()
+        self._signs = Signs()
         self._head: bytes | None = b""
         """Until it tells the encoding."""
         self._decoder: codecs.IncrementalDecoder | None = None
@@ -90,29 +88,3 @@ def has_too_many_values(text: bytes, most: int) -> bool:
     values = ValueCount(most)
     values.add(text)
     return values.count > most
-
-
-class _Signs:
-    """Lists, objects and commas of JSON that comes in pieces, those in strings apart."""
-
-    def __init__(self) -> None:
-        self.count = self.begins = 0
-        """All of them, and the lists and objects alone."""
-        self._in_string = False
-        self._held = b""
-        """A backslash at the end of a piece."""
-
-    def add(self, text: bytes) -> None:
-        """More of it. A megabyte takes some 5 ms, whatever is in it."""
-        for start in range(0, len(text), _PIECE_BYTES):
-            self._add(text[start : start + _PIECE_BYTES])
-
-    def _add(self, piece: bytes) -> None:
-        piece = (self._held + piece).replace(b"\\\\", b"").replace(b'\\"', b"")
-        self._held = piece[-1:] if piece.endswith(b"\\") else b""
-        parts = piece.split(b'"')
-        outside = b"".join(parts[self._in_string :: 2])
-        self._in_string ^= len(parts) % 2 == 0
-        begins = sum(map(outside.count, _BEGINS))
-        self.begins += begins
-        self.count += begins + outside.count(b",")

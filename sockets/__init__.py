@@ -9,6 +9,7 @@ outbox.py        messages on their way to a peer who may read slowly
 stderr.py        a log that nobody reads holds nobody up
 silence.py       noticing that nothing was heard, or said, for a while
 untrusted.py     what a peer sent, made fit for a log
+json_signs.py    how much there is in JSON that is not parsed yet
 hangup.py        the terminal is closed
 guesses.py       secrets: how easy to guess, and who guesses too often
 secret_files.py  settings that stand in files of their own

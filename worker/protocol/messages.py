@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from sockets.json_signs import Signs
 from worker.protocol.bounds import MAX_ANSWER_BYTES, Code, Count, Id, Name, SampleRate, Seconds, Words
 from worker.protocol.frames import ProtocolError
 from worker.protocol.latents import Latents
@@ -27,6 +28,8 @@ WATCHED = "watched"
 HEARTBEAT_SECONDS = 0.25
 MAX_REQUEST_BYTES = 8 << 20
 """No `StartRequest` is larger; the latents of ten minutes of speech fit."""
+_MOST_LISTS = 10_000
+"""Lists and objects in a message of a gateway."""
 
 
 class ErrorCode(StrEnum):
@@ -156,7 +159,12 @@ _server_messages: TypeAdapter[ServerMessage] = TypeAdapter(
 
 
 def decode_client_message(text: str) -> ClientMessage:
-    """Parse a text message of the gateway. Raises ProtocolError, InvalidFieldError if it names a field."""
+    """Parse a text message of the gateway. Raises ProtocolError, InvalidFieldError if it names a field.
+
+    Errors of pydantic have copies of all that was read, which takes seconds where that is a million lists.
+    """
+    if _has_too_many_lists(text):
+        raise ProtocolError(f"a message has at most {_MOST_LISTS} lists and objects")
     try:
         return _client_messages.validate_json(text)
     except ValidationError as error:
@@ -166,6 +174,14 @@ def decode_client_message(text: str) -> ClientMessage:
             raise ProtocolError("not a message of this protocol") from None
         param = ".".join(map(str, path))
         raise InvalidFieldError(f"{param}: {first['msg']}", param) from None
+
+
+def _has_too_many_lists(text: str) -> bool:
+    if text.count("[") + text.count("{") <= _MOST_LISTS:  # those in texts, too
+        return False
+    signs = Signs()
+    signs.add(text.encode("utf-8", "replace"))
+    return signs.begins > _MOST_LISTS
 
 
 def decode_server_message(text: str) -> ServerMessage:

@@ -51,6 +51,7 @@ def test_no_message_is_parsed_elsewhere() -> None:
     parsing = {path for path in files if "json.loads(" in path.read_text("utf-8")}
     assert {path.relative_to(root).as_posix() for path in parsing} == {
         "protocols/elevenlabs/context.py",
+        "protocols/omni/speaker.py",
         "streams/resumption/token.py",
     }, "of our own making"
 
@@ -62,10 +63,11 @@ async def test_a_body_of_very_many_values_is_not_parsed(
     """Forty, of a megabyte each, held up everybody for eleven seconds."""
     body = '{"text": "\\"", "a": [' + "[]," * 50_000 + "0]}"
     loads = json.loads
-    monkeypatch.setattr(json, "loads", lambda text, **_: pytest.fail("it was parsed"))
     async with running_app(tmp_path) as (_, opened), opened() as http:
         headers = {"Content-Type": "application/json"}
+        monkeypatch.setattr(json, "loads", lambda text, **_: pytest.fail("it was parsed"))
         answer = await http.post("/tts", content=body.encode(encoding), headers=headers)
+        monkeypatch.undo()
     error = loads(answer.content)["error"]
     assert (answer.status_code, error["code"]) == (400, "invalid_json")
     assert error["message"] == "the body has more than 50000 values"

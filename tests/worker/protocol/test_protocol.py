@@ -109,6 +109,15 @@ def test_a_missing_field_is_named(name: str) -> None:
     assert caught.value.param == name
 
 
+@pytest.mark.parametrize("tiny", ["[],", "{},"])
+def test_a_gateway_s_million_lists_are_not_read(tiny: str) -> None:
+    """Errors of pydantic had copies of them, for which a worker said nothing to anybody for three seconds."""
+    with pytest.raises(ProtocolError, match="at most 10000 lists and objects"):
+        decode_client_message('{"type": "start", "x": [' + tiny * 10_000 + "0]}")
+    texts = json.dumps({**START, "text": tiny * 10_000})
+    assert decode_client_message(texts).text == tiny * 10_000
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
