@@ -125,7 +125,7 @@ def test_the_files_of_the_documents_are_good_ones(tmp_path: Path) -> None:
     document = (ROOT / "docs" / "fleet.md").read_text()
     examples = [part.split("```")[0] for part in document.split("```yaml\n")[1:]]
     files = [read_fleet_file(written(example, tmp_path)) for example in examples]
-    assert [file.place for file in files] == ["ray", "local"]
+    assert [file.place for file in files] == ["local", "ray", "local"]
     assert [kind.name for kind in files[-1].rules().kinds] == ["gpu", "cpu"]
 
 
