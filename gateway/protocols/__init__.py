@@ -12,10 +12,7 @@ native.py    `POST /tts`, our own
 play.py      `GET /tts`, for players; links.py: the same for who has a signed link
 models.py    `/v1/models`, which means something else to each
 registry.py  all of them
-dialogue.py  text that comes in pieces over a socket and is spoken meanwhile; contexts.py: several of them
-dialogue_socket.py  one of them over one socket
-hearing.py   who hears it
-cast.py      the same of several voices in turn
+dialogues/   text that comes in pieces over a socket and is spoken meanwhile
 openai/      `/v1/audio/speech` and its neighbours, `/v1/chat/completions`, `/v1/completions`
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets

@@ -10,8 +10,8 @@ from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.cartesia.events import Messages
 from gateway.protocols.cartesia.request import CARTESIA, CUES, Generation
-from gateway.protocols.dialogue import Dialogue
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.timing.part import PartTimes

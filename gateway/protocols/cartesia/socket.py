@@ -23,7 +23,7 @@ from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
-from gateway.protocols.contexts import Contexts, Said
+from gateway.protocols.dialogues.contexts import Contexts, Said
 from gateway.requests import fields_of
 from gateway.service import Gateway
 

@@ -19,7 +19,7 @@ from gateway.errors import ApiError
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.messages import Messages
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
-from gateway.protocols.dialogue_socket import DialogueSocket, serve_dialogue
+from gateway.protocols.dialogues.socket import DialogueSocket, serve_dialogue
 from gateway.service import Gateway
 
 

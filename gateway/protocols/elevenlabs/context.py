@@ -11,11 +11,11 @@ from typing import Any
 from gateway.audio.encoders import Encoder, stream_encoder
 from gateway.edge.outbox import Outbox
 from gateway.live.messages import Start
-from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.elevenlabs.messages import Options
 from gateway.protocols.elevenlabs.request import ELEVENLABS
 from gateway.protocols.elevenlabs.timing import in_milliseconds
-from gateway.protocols.hearing import DialogueListener
 from gateway.service import Gateway
 from gateway.timing.part import PartTimes
 

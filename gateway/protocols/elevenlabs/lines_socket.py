@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter, WebSocket
 
 from gateway.live.messages import Start
-from gateway.protocols.cast import Cast
+from gateway.protocols.dialogues.cast import Cast
 from gateway.protocols.elevenlabs.context import Context
 from gateway.protocols.elevenlabs.messages import LinesMessage, Message, read_lines
 from gateway.protocols.elevenlabs.request import known_voice

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.callers.identity import Caller, given_key
 from gateway.errors import ApiError, error_response, internal_error
-from gateway.protocols.contexts import Contexts, Said
+from gateway.protocols.dialogues.contexts import Contexts, Said
 from gateway.protocols.elevenlabs import errors
 from gateway.protocols.elevenlabs.context import Context, as_text
 from gateway.protocols.elevenlabs.messages import Message, Options, read_message

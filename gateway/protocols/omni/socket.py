@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, error_response, internal_error
-from gateway.protocols.contexts import Contexts
+from gateway.protocols.dialogues.contexts import Contexts
 from gateway.protocols.omni.messages import Close, Config, Done, Input, Message, read_message
 from gateway.protocols.omni.speaker import Speaker, error_message
 from gateway.protocols.openai.request import known_voice

@@ -17,8 +17,8 @@ from gateway.edge.outbox import Outbox
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
-from gateway.protocols.dialogue import Dialogue
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.omni.messages import Config
 from sockets.outbox import send
 

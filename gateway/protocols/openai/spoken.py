@@ -22,8 +22,8 @@ from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.live.messages import Start
-from gateway.protocols.dialogue import Dialogue
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.openai.request import PCM_RATE, known_voice, voice_id
 from gateway.requests import Name

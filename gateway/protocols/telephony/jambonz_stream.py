@@ -23,7 +23,7 @@ from gateway.api.transfer.client_socket import ClientSocket
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
-from gateway.protocols.dialogue_socket import DialogueSocket, serve_dialogue
+from gateway.protocols.dialogues.socket import DialogueSocket, serve_dialogue
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.telephony.jambonz import JAMBONZ
 from gateway.protocols.telephony.query import AgentQuery

@@ -27,8 +27,8 @@ from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
-from gateway.protocols.dialogue import Dialogue
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.wyoming.events import Event, encode, read_event
 from gateway.protocols.wyoming.markup import pieces
 from gateway.service import Gateway

@@ -16,8 +16,8 @@ from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, error_response
 from gateway.live.messages import Start
-from gateway.protocols.dialogue import Dialogue
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.dialogue import Dialogue
+from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from sockets.outbox import send

@@ -19,7 +19,7 @@ import structlog
 from gateway.callers.identity import Caller
 from gateway.edge.outbox import Outbox
 from gateway.errors import ApiError, internal_error
-from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.dialogues.dialogue import Dialogue
 
 logger = structlog.get_logger(__name__)
 

@@ -23,11 +23,11 @@ from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
-from gateway.protocols.hearing import DialogueListener
+from gateway.protocols.dialogues.hearing import DialogueListener
+from gateway.protocols.dialogues.silences import Silences
 from gateway.protocols.tags import Tags
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
-from gateway.text.ssml import MOST_PAUSE_SECONDS
 from gateway.timing.part import PartTimes
 from models.sentences import first_word
 
@@ -35,8 +35,6 @@ logger = structlog.get_logger(__name__)
 
 _SILENCE_SECONDS = 0.1
 """Of text without words."""
-_MOST_SILENCES = 1000
-"""Within a text, that wait."""
 _MOST_FLUSHES = 10_000
 """That wait until all before them is said."""
 _SILENCE_RATE = 24_000
@@ -85,11 +83,7 @@ class Dialogue:
         self._ends: dict[int, int] = {}
         """Where the utterances end that are being spoken, by index."""
         self._flushes: deque[_Flush] = deque()
-        self._silences: deque[float] = deque()
-        """Those that are not heard yet, in seconds."""
-        self._silent_seconds = 0.0
-        """All of those together."""
-        self._silences_heard = 0
+        self._silences = Silences()
         self._silent = 0
         """Characters up to which nothing that is not spoken yet has words."""
         self._audible = False
@@ -160,10 +154,7 @@ class Dialogue:
         self._feed()
 
     def _add_silence(self, seconds: float) -> None:
-        """Silences that wait are as many as a clip may have of them; those beyond are left out."""
-        if 0 < seconds <= MOST_PAUSE_SECONDS - self._silent_seconds and len(self._silences) < _MOST_SILENCES:
-            self._silences.append(seconds)
-            self._silent_seconds += seconds
+        if self._silences.add(seconds):
             self._breaks.append((self.end, seconds))
 
     def flush(self, *, told: bool = True) -> None:
@@ -175,7 +166,7 @@ class Dialogue:
             raise ApiError(422, "too_many_flushes", message, param="flush")
         self._take_rest()
         if told:
-            self._flushes.append(_Flush(self.end, self._silences_heard + len(self._silences)))
+            self._flushes.append(_Flush(self.end, self._silences.count))
         if not self._breaks or self._breaks[-1] != (self.end, 0.0):
             self._breaks.append((self.end, 0.0))
         self._feed()
@@ -215,7 +206,6 @@ class Dialogue:
             self._tags.forget()
         for waiting in (self._breaks, self._ends, self._flushes, self._silences):
             waiting.clear()
-        self._silent_seconds = 0.0
         self.has_text = False
         return heard
 
@@ -272,9 +262,7 @@ class Dialogue:
                 self._listener.spoke()
                 self._tell_flushed()
             case "silence_done":
-                heard = self._silences.popleft()
-                self._silent_seconds = self._silent_seconds - heard if self._silences else 0.0
-                self._silences_heard += 1
+                self._silences.hear()
                 self._feed()
                 self._tell_flushed()
             case "error":
@@ -299,7 +287,7 @@ class Dialogue:
         return self._listener.drop_audio()
 
     def _tell_flushed(self) -> None:
-        while self._flushes and self._flushes[0].silences <= self._silences_heard:
+        while self._flushes and self._flushes[0].silences <= self._silences.heard:
             if not self._is_silent(self._flushes[0].at):
                 return
             self._flushes.popleft()

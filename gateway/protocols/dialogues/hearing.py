@@ -1,4 +1,4 @@
-"""Who hears a dialogue of `gateway/protocols/dialogue.py`."""
+"""Who hears a dialogue of `gateway/protocols/dialogues/dialogue.py`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.live.messages import Start
-from gateway.protocols.cast import Cast
+from gateway.protocols.dialogues.cast import Cast
 from gateway.slots.line.standing import Priority
 
 

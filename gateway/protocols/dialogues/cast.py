@@ -19,7 +19,7 @@ from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.live.session.states import check_appended
-from gateway.protocols.dialogue import Dialogue
+from gateway.protocols.dialogues.dialogue import Dialogue
 
 _MOST_WAITING = 100
 """Voices that wait until the others have ended."""
