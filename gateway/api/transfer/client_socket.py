@@ -19,16 +19,30 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from gateway.callers.identity import ANSWERED_SUBPROTOCOLS
 from gateway.callers.origin import is_welcome
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
-from gateway.errors import ApiError
+from gateway.errors import ApiError, error_response
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from sockets.outbox import send
 
 DONE = 1000
 Result = TypeVar("Result")
+Serve = Callable[["ClientSocket"], Awaitable[None]]
+"""Serves an accepted socket to its end."""
 
 
-async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awaitable[None]]) -> None:
+async def serve_or_refuse(websocket: WebSocket, ask: Callable[[Gateway], Awaitable[Serve]]) -> None:
+    """`serve_socket` by what `ask` returns. Where it raises ApiError, the client is refused before the socket
+    opens, so that it sees the status, as SDKs expect.
+    """
+    try:
+        serve = await ask(websocket.app.state.gateway)
+    except ApiError as error:
+        await websocket.send_denial_response(error_response(error, websocket.scope))
+        return
+    await serve_socket(websocket, serve)
+
+
+async def serve_socket(websocket: WebSocket, serve: Serve) -> None:
     """Accept, unless a page from elsewhere asks, and serve until that returns or the client has left."""
     gateway: Gateway = websocket.app.state.gateway
     if not is_welcome(websocket.headers, gateway.settings.allowed_origins):

@@ -17,9 +17,9 @@ from typing import Any
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_or_refuse
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, error_response, from_validation
+from gateway.errors import ApiError, from_validation
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
@@ -31,16 +31,15 @@ router = APIRouter()
 
 
 async def speak_in_contexts(websocket: WebSocket) -> None:
-    """Serve one client; one without a right to it is refused before the socket opens, as its SDK expects."""
-    gateway: Gateway = websocket.app.state.gateway
-    try:
+    """Serve one client."""
+
+    async def ask(gateway: Gateway) -> Serve:
         gateway.check_open()
         query = websocket.query_params
         caller = gateway.callers.identify(websocket, query.get("api_key") or query.get("access_token"))
-    except ApiError as error:
-        await websocket.send_denial_response(error_response(error, websocket.scope))
-        return
-    await serve_socket(websocket, lambda socket: _Connection(socket, caller).run())
+        return lambda socket: _Connection(socket, caller).run()
+
+    await serve_or_refuse(websocket, ask)
 
 
 router.add_websocket_route("/tts/websocket", speak_in_contexts, "cartesia")

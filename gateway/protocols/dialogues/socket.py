@@ -11,10 +11,10 @@ import structlog
 from fastapi import WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
 from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, error_response
+from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.dialogues.dialogue import Dialogue
 from gateway.protocols.dialogues.hearing import DialogueListener
@@ -118,15 +118,11 @@ async def serve_dialogue(
     websocket: WebSocket,
     ask: Callable[[Gateway, Caller], Awaitable[Callable[[ClientSocket], DialogueSocket]]],
 ) -> None:
-    """Serve one client; one whose head is wrong is refused before the socket opens, as clients expect.
+    """Serve one client. `ask` reads the head, and returns what serves the socket. Raises ApiError."""
 
-    `ask` reads the head, and returns what serves the socket. Raises ApiError.
-    """
-    gateway: Gateway = websocket.app.state.gateway
-    try:
+    async def ask_caller(gateway: Gateway) -> Serve:
         gateway.check_open()
-        serve = await ask(gateway, gateway.callers.identify(websocket))
-    except ApiError as error:
-        await websocket.send_denial_response(error_response(error, websocket.scope))
-        return
-    await serve_socket(websocket, lambda socket: serve(socket).run())
+        make = await ask(gateway, gateway.callers.identify(websocket))
+        return lambda socket: make(socket).run()
+
+    await serve_or_refuse(websocket, ask_caller)

@@ -12,9 +12,9 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
 from gateway.callers.identity import Caller, given_key
-from gateway.errors import ApiError, error_response, internal_error
+from gateway.errors import ApiError, internal_error
 from gateway.protocols.dialogues.contexts import Contexts, Said
 from gateway.protocols.elevenlabs import errors
 from gateway.protocols.elevenlabs.context import Context, as_text
@@ -46,14 +46,13 @@ router.add_websocket_route(_PATH + "/multi-stream-input", multi_stream_input, "e
 
 async def serve(websocket: WebSocket, connection: Callable[[ClientSocket], Connection]) -> None:
     """One client."""
-    gateway: Gateway = websocket.app.state.gateway
-    if given_key(websocket):
-        try:
+
+    async def ask(gateway: Gateway) -> Serve:
+        if given_key(websocket):
             gateway.callers.identify(websocket)
-        except ApiError as error:  # before the handshake is answered, so that clients see the status
-            await websocket.send_denial_response(error_response(error, websocket.scope))
-            return
-    await serve_socket(websocket, lambda socket: connection(socket).run())
+        return lambda socket: connection(socket).run()
+
+    await serve_or_refuse(websocket, ask)
 
 
 class Finished(Exception):

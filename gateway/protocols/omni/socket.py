@@ -18,9 +18,9 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, error_response, internal_error
+from gateway.errors import ApiError, internal_error
 from gateway.protocols.dialogues.contexts import Contexts
 from gateway.protocols.omni.messages import Close, Config, Done, Input, Message, read_message
 from gateway.protocols.omni.speaker import Speaker, error_message
@@ -35,15 +35,14 @@ logger = structlog.get_logger(__name__)
 
 
 async def speech_stream(websocket: WebSocket) -> None:
-    """Serve one client; one who may not speak is refused before the socket opens."""
-    gateway: Gateway = websocket.app.state.gateway
-    try:
+    """Serve one client."""
+
+    async def ask(gateway: Gateway) -> Serve:
         gateway.check_open()
         caller = gateway.callers.identify(websocket)
-    except ApiError as error:
-        await websocket.send_denial_response(error_response(error, websocket.scope))
-        return
-    await serve_socket(websocket, lambda socket: Connection(socket, caller).run())
+        return lambda socket: Connection(socket, caller).run()
+
+    await serve_or_refuse(websocket, ask)
 
 
 router.add_websocket_route("/v1/audio/speech/stream", speech_stream, "omni_speech_stream")
