@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import subprocess
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from prometheus_client.samples import Sample
 
 from gateway.files.disk import Disk
 from gateway.metrics import Metrics
+from gateway.operations.measurements.objectives import Kind, note
+from gateway.sessions.storage.recording_files import reason_of
 from scripts import prometheus_rule
 from tests.gateway.stages.fleet import Fleet
 
@@ -21,6 +25,12 @@ MONITORING = ROOT / "deploy" / "monitoring"
 DASHBOARD = MONITORING / "grafana" / "voxfleet.json"
 METRIC = re.compile(r"\b((?:voxfleet|process)_[a-z_]+)\b")
 RULES = yaml.safe_load((MONITORING / "rules.yml").read_text())["groups"]
+GROWING = [
+    re.findall(r"(?:increase|rate)\((\w+)(?:\{([^}]*)\})?\[", rule["expr"])
+    for group in RULES
+    for rule in group["rules"]
+]
+"""Of each rule, the series whose growth it looks at: names, and labels as they are written there."""
 ALERTS = [rule for group in RULES for rule in group["rules"] if "alert" in rule]
 
 
@@ -111,6 +121,41 @@ async def test_every_metric_that_is_asked_for_exists(known: set[str]) -> None:
     asked = [*queries(), *(rule["expr"] for group in RULES for rule in group["rules"])]
     missing = {name for text in asked for name in METRIC.findall(text)} - known
     assert missing == set()
+
+
+def samples_of(metrics: Metrics, name: str) -> list[Sample]:
+    return [
+        sample for family in metrics.registry.collect() for sample in family.samples if sample.name == name
+    ]
+
+
+async def test_what_alerts_see_grow_is_there_before_it_grows() -> None:
+    """Prometheus sees no increase in a series that begins with its first count, however large."""
+    metrics = Metrics(Fleet(1).pool)
+    kind = Kind.of(model=None, voice="", protocol="openai", tenant="")
+    note(metrics, "lost", kind, missed=False)
+    grown = [match for rule in GROWING for match in rule]
+    assert ("voxfleet_jobs_total", 'outcome="failed"') in grown and len(set(grown)) == 7
+    for name, wanted in grown:
+        labels = dict(re.findall(r'(\w+)="(\w+)"', wanted))
+        assert [sample for sample in samples_of(metrics, name) if labels.items() <= sample.labels.items()], (
+            name
+        )
+
+
+async def test_each_reason_of_a_failure_is_there_before_it_grows() -> None:
+    metrics = Metrics(Fleet(1).pool)
+    sources = "".join(file.read_text() for file in (ROOT / "gateway").rglob("*.py"))
+    broken = {
+        *re.findall(r'StreamBroken\("(\w+)"', sources),
+        *re.findall(r'_blame\(lease, work, "(\w+)"', sources),
+    }
+    told = {sample.labels["reason"] for sample in samples_of(metrics, "voxfleet_worker_failures_total")}
+    assert broken == told
+    errors = [OSError(errno.ENOSPC, ""), OSError(errno.EIO, ""), OverflowError(), ValueError()]
+    stopped = {reason_of(error) for error in errors} | {"overloaded"}
+    told = {sample.labels["reason"] for sample in samples_of(metrics, "voxfleet_recording_failures_total")}
+    assert stopped == told
 
 
 def test_every_alert_has_a_page_and_every_page_an_alert() -> None:

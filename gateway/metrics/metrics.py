@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,6 +23,8 @@ _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
 _MAX_OUTCOMES = 100
 """Different ones that are counted each by itself: some are codes of workers."""
 _MAX_MODELS = 30
+_OUTCOMES = ("complete", "failed", "cancelled")
+_RECORDING_FAILURES = ("disk_full", "disk_error", "internal_error", "overloaded", "too_long")
 
 
 class Metrics:
@@ -158,6 +162,7 @@ class Metrics:
             "voxfleet_recording_failures_total", "Recordings that stopped before their session did.",
             ["reason"], registry=registry,
         )  # fmt: skip
+        _count_from_zero(self.recording_failures, _RECORDING_FAILURES)
         self.session_bytes = Gauge(
             "voxfleet_session_bytes", "Disk space of all sessions, once a minute.", registry=registry
         )
@@ -165,6 +170,7 @@ class Metrics:
             "voxfleet_jobs_total", "Jobs that ended, by outcome: complete, failed or cancelled.",
             ["outcome"], registry=registry,
         )  # fmt: skip
+        _count_from_zero(self.jobs, _OUTCOMES)
         self.jobs_running = Gauge(
             "voxfleet_jobs_running", "Jobs that this gateway works on.", registry=registry
         )
@@ -175,6 +181,7 @@ class Metrics:
             "voxfleet_trainings_total", "Trainings that ended, by outcome: complete, failed or cancelled.",
             ["outcome"], registry=registry,
         )  # fmt: skip
+        _count_from_zero(self.trainings, _OUTCOMES)
         self.trainings_running = Gauge(
             "voxfleet_trainings_running", "Trainings that this gateway works on.", registry=registry
         )
@@ -230,3 +237,9 @@ class Metrics:
     def render(self) -> bytes:
         """The Prometheus text format."""
         return generate_latest(self.registry)
+
+
+def _count_from_zero(counter: Counter, values: Iterable[str]) -> None:
+    """A series for each value of the label: alerts on an increase see none in a first count."""
+    for value in values:
+        counter.labels(value)

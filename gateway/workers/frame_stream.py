@@ -64,7 +64,7 @@ class RequestRejected(Exception):
 
 
 class StreamBroken(Exception):
-    """An accepted request will not be finished by this worker. `reason` is one of a few words."""
+    """An accepted request will not be finished by this worker. `reason` is one of the `FAILURES`."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason

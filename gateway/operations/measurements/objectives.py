@@ -63,10 +63,10 @@ class Kind:
 
 
 def note(metrics: Metrics, objective: Objective, kind: Kind, *, missed: bool) -> None:
-    """One more that counts for an objective."""
-    metrics.objective_events.labels(*_labels(metrics, objective, kind)).inc()
-    if missed:
-        note_missed(metrics, objective, kind)
+    """One more that counts for an objective; its misses are told from then on, as 0 at first."""
+    labels = _labels(metrics, objective, kind)
+    metrics.objective_events.labels(*labels).inc()
+    metrics.objective_misses.labels(*labels).inc(missed)
 
 
 def note_missed(metrics: Metrics, objective: Objective, kind: Kind) -> None:

@@ -11,7 +11,14 @@ from collections import Counter, deque
 from collections.abc import Collection
 from typing import Any
 
+from worker.protocol import FLAWS
+
 WINDOW_REQUESTS = 256
+FAILURES = (
+    "closed", "corrupt", "failed", "leaving", "model", "sequence", "silence", "stale", "stalled",
+    "unreachable",
+)  # fmt: skip
+"""Why attempts fail on a worker."""
 
 
 class WorkerFigures:
@@ -31,9 +38,9 @@ class WorkerFigures:
         self._real_time_factors: deque[float] = deque(maxlen=WINDOW_REQUESTS)
         self.requests_served = 0
         """Attempts that came to their end."""
-        self.failures: Counter[str] = Counter()
+        self.failures = Counter(dict.fromkeys(FAILURES, 0))
         """Attempts that failed on it, by reason."""
-        self.flaws: Counter[str] = Counter()
+        self.flaws = Counter({flaw: 0 for flaw in FLAWS if flaw})
         """Parts of texts that went wrong on it, by what it said was wrong."""
         self.migrations = 0
         """Clips that had to go on elsewhere."""
