@@ -1,6 +1,6 @@
 """Recipes, timetables, doses, laws, logs, sums, games, adverts: each line is read as its readers say it.
 
-`readings/en.tsv` and `zh.tsv` hold what is written and what is said, parted by a tab; `\\n` is the end of a line.
+In `readings/en.tsv` and `zh.tsv` a tab parts what is written from what is said; `\\n` ends a line of it.
 """
 
 from __future__ import annotations
