@@ -26,6 +26,8 @@ OMNI = "vllm-omni"
 """The protocol's name, in metrics and sessions."""
 _ALL = 1 << 40
 """Bytes of samples that are counted elsewhere."""
+_END_OF_FILE = ""
+"""Where in line a file ends: its `audio.done` is written once its size is known."""
 
 
 class Speaker(DialogueListener):
@@ -53,7 +55,10 @@ class Speaker(DialogueListener):
         self._open = False
         """Whether the client was told of the beginning of one, and not of its end."""
         self._rate = start.sample_rate or 0
+        self._ends: deque[dict[str, Any]] = deque()
+        """The `audio.done` of files that are not all sent."""
         self._bytes = 0
+        """Sent of the file that is next to end."""
         self._pcm: list[bytes] = []
         """Of a file that is sent whole."""
         self._held = 0
@@ -116,7 +121,7 @@ class Speaker(DialogueListener):
         facts: dict[str, Any] = {"sentence_text": text, "format": self._config.response_format}
         if self._config.response_format == "pcm":
             facts |= {"sample_rate": self._rate, "channels": 1}
-        self._tell("audio.start", sentence_index=self._sentences, **facts)
+        self._outbox.put(json.dumps(self._message("audio.start", sentence_index=self._sentences, **facts)))
 
     def audio(self, pcm: bytes) -> None:
         """The next samples. Raises ApiError where they are more than one holds for a client."""
@@ -140,7 +145,7 @@ class Speaker(DialogueListener):
         """All of a text is."""
         self._end_file()
         self._texts.popleft()
-        self._tell("session.done", total_sentences=self._sentences)
+        self._outbox.put(json.dumps(self._message("session.done", total_sentences=self._sentences)))
         self.utterance += 1
         self._sentences = 0
 
@@ -155,24 +160,25 @@ class Speaker(DialogueListener):
     def _end_file(self) -> None:
         if self._open:
             self._open = False
-            self._tell("audio.done", sentence_index=self._sentences)
+            self._ends.append(self._message("audio.done", sentence_index=self._sentences))
+            self._outbox.put(_END_OF_FILE)
             self._sentences += 1
 
-    def _tell(self, kind: str, **facts: Any) -> None:
-        self._outbox.put(json.dumps({"type": kind, "utterance_index": self.utterance, **facts}))
+    def _message(self, kind: str, **facts: Any) -> dict[str, Any]:
+        return {"type": kind, "utterance_index": self.utterance, **facts}
 
     # ------------------------------------------------------------------------------------------- on its way
 
     async def _take(self, piece: str | bytes) -> None:
         """The next message, or samples."""
-        if isinstance(piece, str):
-            message = json.loads(piece)
-            if message["type"] == "audio.done":
-                if self._pcm:
-                    await self._send_file()
-                message |= {"total_bytes": self._bytes, "error": not self._bytes}
-                self._bytes = 0
-            self._socket.put(json.dumps(message))
+        if piece == _END_OF_FILE:
+            if self._pcm:
+                await self._send_file()
+            sizes = {"total_bytes": self._bytes, "error": not self._bytes}
+            self._socket.put(json.dumps(self._ends.popleft() | sizes))
+            self._bytes = 0
+        elif isinstance(piece, str):
+            self._socket.put(piece)
         elif self._config.stream_audio:
             self._bytes += len(piece)
             self._socket.put(piece)
