@@ -60,6 +60,8 @@ async def test_slots_of_others_are_not_taken_and_free_ones_are(shared: Shared) -
     first, second = shared.admit(), shared.admit()
     assert first.lease is not None and second.lease is None
     assert shared.news("waiting") == [{"type": "waiting", "requests": 1}]
+    shared.stand(others=1, waiting=0)
+    assert not shared.news("waiting"), "that is no news"
     shared.stand(others=0, waiting=0)
     assert second.lease is not None and second.lease.claim().grant is None
     assert shared.news("waiting") == [{"type": "waiting", "requests": 0}]
@@ -86,6 +88,8 @@ async def test_a_grant_that_nobody_needs_is_given_back(shared: Shared) -> None:
     assert shared.news("waiting")[-1]["requests"] == 0
     shared.grant(3)
     assert shared.news("give_back") == [{"type": "give_back", "grant": 3}]
+    with shared.pool.admit("r", ANY):
+        assert shared.news("waiting") == [{"type": "waiting", "requests": 1}], "the worker asks nobody again"
 
 
 async def test_a_lease_that_ends_before_its_request_began_gives_its_grant_back(shared: Shared) -> None:
@@ -105,6 +109,16 @@ async def test_a_session_keeps_its_slot_until_its_end_and_over_a_new_socket(shar
         assert shared.news("keep") == [{"type": "keep", "lease": ticket.lease.id}]
         lease = ticket.lease
     assert shared.news("give_back") == [{"type": "give_back", "lease": lease.id}]
+
+
+async def test_a_worker_that_was_started_again_is_told_of_no_slot_that_was_kept_before(shared: Shared) -> None:
+    with shared.pool.admit("r", ANY) as ticket:
+        ticket.lease.keep()
+        shared.close()
+        shared.news("keep")
+        shared.pool.reports.answered(shared.worker, status(boot_id="second", slots=2))
+        shared.open()
+        assert not shared.news("keep")
 
 
 @pytest.mark.parametrize("ends_first", [True, False])

@@ -62,11 +62,13 @@ async def test_what_was_really_served_counts(one_slot: Counterpart) -> None:
     assert served == {"a": 2, "b": 6}
 
 
-async def test_a_share_follows_the_weight(one_slot: Counterpart) -> None:
+@pytest.mark.parametrize("audio_seconds", [1.0, 3.0], ids=["as promised", "longer"])
+async def test_a_share_follows_the_weight(one_slot: Counterpart, audio_seconds: float) -> None:
     for n in range(12):
         one_slot.admit(f"a{n}", weight=3.0)
         one_slot.admit(f"b{n}", weight=1.0)
-    assert Counter(name[0] for name in one_slot.serve(12).split()) == {"a": 9, "b": 3}
+    served = one_slot.serve(12, audio_seconds=audio_seconds)
+    assert Counter(name[0] for name in served.split()) == {"a": 9, "b": 3}
 
 
 async def test_nobody_saves_up_credit_by_staying_away(one_slot: Counterpart) -> None:
@@ -121,6 +123,17 @@ async def test_who_comes_and_leaves_again_and_again_leaves_nothing(
         assert len(lane.lines) == len(lane._heap) <= 100
         for stack in counterpart.admissions.values():
             stack.close()
+
+
+async def test_who_was_ahead_is_forgotten_once_others_have_had_as_much(one_slot: Counterpart) -> None:
+    for name in ["a1", "a2", "a3", "a4", "a5", "a6", "b1", "c1"]:
+        one_slot.admit(name)
+    line = one_slot.fleet.pool.queue._classes[DEFAULT]
+    assert one_slot.serve(3) == "a1 b1 c1"
+    one_slot.admit("b2")
+    assert set(line._shares) == set("abc"), "b and c are ahead"
+    assert one_slot.serve(4) == "a2 b2 a3 a4"
+    assert set(line._shares) == {"a"} and not line._idle
 
 
 async def test_bulk_that_waited_too_long_gets_every_other_slot(one_slot: Counterpart) -> None:
