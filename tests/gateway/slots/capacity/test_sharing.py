@@ -111,7 +111,7 @@ async def test_a_session_keeps_its_slot_until_its_end_and_over_a_new_socket(shar
     assert shared.news("give_back") == [{"type": "give_back", "lease": lease.id}]
 
 
-async def test_a_worker_that_was_started_again_is_told_of_no_slot_that_was_kept_before(shared: Shared) -> None:
+async def test_a_worker_that_was_started_again_keeps_no_slot_of_before(shared: Shared) -> None:
     with shared.pool.admit("r", ANY) as ticket:
         ticket.lease.keep()
         shared.close()
