@@ -124,7 +124,7 @@ NUMBERS_THAT_NAME = {
     "Let $x^2$ be $f(x)$, not $5 or $6": "Let x squared be f(x), not five dollars or six dollars",
     "9/10 dentists, 7/10 miles": "nine out of ten dentists, seven tenths miles",
     "from 03/2024 to 9/2025": "from March twenty twenty-four to September twenty twenty-five",
-    "log₂8, Windows 10/11": "log two eight, Windows ten, eleven",
+    "log₂8, Windows 10/11": "log base two of eight, Windows ten, eleven",
     "AK-47s, RTX 4090, ISO 8601": "AK forty-sevens, RTX forty ninety, ISO eighty-six oh one",
     "voted 14-0-1, order #112-9876543": "voted fourteen, zero, one, order number one one two, nine"
     " eight seven six five four three",

@@ -20,7 +20,7 @@ SAID = {
     "----- Original Message -----\nTitle\n=====\nText": "Original Message \nTitle\n\nText",
     "Chapter 1 ........ 5": "Chapter one, five",
     "1\n00:00:01,000 --> 00:00:04,000\nHello.\n\n2\n00:00:05,000 --> 00:00:07,500\nBye.": "Hello.\n\nBye.",
-    "WEBVTT\n\n00:01.000 --> 00:04.000 align:start\nHi!": "WEBVTT\n\nHi!",
+    "WEBVTT\n\n00:01.000 --> 00:04.000 align:start\nHi!": "Hi!",
     "Oh no :'( it was $5 >_< see https://x.io": "Oh no  it was five dollars  see x dot io",
     "¯\\_(ツ)_/¯ it was $5": " it was five dollars",
     "1/ It costs $5": "one. It costs five dollars",

@@ -4,8 +4,9 @@ numbers.py        numbers, years, ordinals, fractions and Roman numerals in word
 money.py          sums of money
 attributes.py     whether a sum or a measure tells of the noun behind it
 units.py          units, and their names
+lasting.py        how long something lasts
 quantities.py     measures, percentages
-sizes.py          how long by how wide
+sizes.py          how tall, how long by how wide
 rates.py          how much in which time, or in another unit
 subjects/         what readers of one subject say: music, laws, chemistry
 calendar.py       dates
@@ -15,6 +16,7 @@ identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
 alphabet.py       letters and signs that such models have no token for
 letters.py        the names of letters, for models that cannot spell
+fractions.py      fractions, and so much of so much
 signs.py          ranges, scores, mathematics, and every number that is left
 """
 
@@ -23,7 +25,9 @@ from gateway.text.english import (
     abbreviations,
     alphabet,
     calendar,
+    fractions,
     identifiers,
+    lasting,
     letters,
     money,
     quantities,
@@ -71,6 +75,7 @@ RULES = Rules(
     *notation.RULES,
     *ratios.RULES,
     *calendar.RULES,
+    *lasting.RULES,
     *times.RULES,
     *programs.RULES,
     *years.RULES,
@@ -81,6 +86,7 @@ RULES = Rules(
     *quantities.RULES,
     *rates.RULES,
     *abbreviations.RULES,
+    *fractions.RULES,
     *signs.RULES,
 )
 """In the order of their rank: where two want the same characters, the first has them."""

@@ -23,7 +23,7 @@ _AFTER_NAME = {
 _NEVER_BEFORE_NAME = "Inc|Corp|Ltd|Jr|Bros|Ave|Blvd|Rd|Hwy|Pkwy"
 """A capital behind these begins no name that they belong to."""
 _BEGINS = re.compile(
-    r"\s+(?:He|She|It|They|We|I|You|The|An?|This|That|These|There|His|Her|Its|Our|But|And|In|On|At|If|When)\b"
+    r"\s+(?:He|She|It|They|We|I|You|The|An?|This|That|These|There|His|Her|Its|Our|But|And|In|On|At|If|When|All)\b"
 )
 _AT_END = re.compile(r"\s*\Z")
 _CLOSED = re.compile(r"[ \"')”’]*\Z")
@@ -36,6 +36,7 @@ _ANYWHERE = {
     "est.": "established", "Est.": "Established", "incl.": "including", "excl.": "excluding",
     "inc.": "including", "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous",
     "w/o": "without", "c/o": "care of", "h/o": "history of", "s/p": "status post", "r/o": "rule out",
+    "f/u": "follow-up",
     "d/b/a": "doing business as", "a/k/a": "also known as", "f/k/a": "formerly known as", "w/": "with ",
     "Ph.D.": "P h D", "M.D.": "M D", "et al.": "and others", "cf.": "compare", "a.k.a.": "also known as",
     "Bldg.": "Building", "Apt.": "Apartment", "apt.": "apartment", "Nº": "number", "№": "number",
@@ -59,6 +60,7 @@ _ROOMS = {
     "Rm": "Room",
 }
 """Which are numbered."""
+_SIZES = {"lg": "large", "med": "medium", "sm": "small"}
 _TITLES = "Mr|Mrs|Ms|Dr|Prof"
 _SPANS = {"y": "year", "q": "quarter", "m": "month"}
 _WAYS = {"N": "North", "S": "South", "E": "East", "W": "West"}
@@ -235,7 +237,13 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"\b(?P<say>(?:{'|'.join(_ROOMS)})\b\.?)(?=\s#?\d)", lambda match: _ROOMS[match["say"].rstrip(".")]
     ),
-    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))", "Floor"),
+    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))|(?<=\d(?:st|nd|rd|th) )Fl\.(?=,|\s[A-Z])", "Floor"),
+    rule(r"(?<=\d )(?P<size>lg|med|sm)\.(?=\s[a-z])", lambda match: _SIZES[match["size"]]),
+    rule(r"(?<=\dth )c\b(?:\.(?=[,;:)]|\s[a-z]))?(?!\.)", "century"),
+    rule(
+        r"(?:(?<=\()|(?<=[,;] ))c\.\s?(?=\d[\d.,]{0,9}\s(?:m|km|ft|kg|people|years?|miles?|acres|ha)\b)",
+        "circa ",
+    ),
     rule(r"(?<=\d )pp\b(?:\.(?=[,;:)]|\s[a-z]))?", "pages"),
     rule(r"\bb/c(?=\s(?:I\b|[a-z]{2}))", "because"),
     rule(r"(?<![\w/])n/a(?![\w/])", "N A"),

@@ -27,6 +27,11 @@ _PRICED = re.compile(
     r"mortgage|grant|buyout|penalty)s?\b"
 )
 """What has a price without an article, too: "two $5 bills"."""
+_MEASURED = re.compile(
+    r"\s(?:warranty|guarantee|lease|contract|subscription|trial|delay|walk|drive|flight|commute|radius|mortgage)\b"
+    r"(?!\s(?:left|right|north|south|east|west|along|past|back|down|up)\b)"
+)
+"""What is so long without an article, too: "5 min walk"."""
 _JOINED = re.compile("-[a-z]")
 """ "$15-an-hour"."""
 _NOUN = re.compile(r"\s(?P<word>[a-z]{3,})\b(?!['’])")
@@ -61,7 +66,7 @@ def describes(text: str, start: int, end: int, priced: bool = False) -> bool:
     if has_article(text, start) or _JOINED.match(text, end):
         return True
     after = text[end : end + _LONGEST]
-    if priced and _PRICED.match(after):
+    if (_PRICED if priced else _MEASURED).match(after):
         return True
     noun = _NOUN.match(after)
     if noun is None or noun["word"] in _OTHERS or _is_no_noun(noun["word"]):

@@ -48,6 +48,11 @@ def _plural(match: re.Match[str]) -> str:
     return f"{said[:-2]}ies" if said.endswith("ys") else f"{said[:-1]}es" if said.endswith("xs") else said
 
 
+def _hundreds(match: re.Match[str]) -> str:
+    """ "100s of people", "10s of 1000s"."""
+    return f"{('ten', 'hundred', 'thousand')[len(match[1] or match[2]) - 2]}s"
+
+
 def _expiry(match: re.Match[str]) -> str:
     """Of a card, by month and year."""
     return f"{pair(int(match['m']))} {pair(int(match['y']))}"
@@ -128,7 +133,12 @@ _GERMAN_CITIES = (
 _HOURS = {"+": " plus ", "-": " minus ", "−": " minus "}
 """Ahead of Greenwich, or behind it."""
 _GAP = r"[ .\u00a0-]?"
-_CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
+_CALL = (
+    r"(?:[Cc]all(?:s|ed|ing)?|[Dd]ial(?:s|l?ed|l?ing)?|TTY|[Ee]mergenc(?:y|ies)|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|"
+    "[Mm]obile|[Cc]ell)"
+)
+_SHORT = "911|999|988|711|411|311|211|112|101|111"
+"""Numbers that are called in need."""
 _EXPIRES = r"(?:[Ee]xp(?:\.|ir(?:es|y|ed|ing))?(?: date)?|[Vv]alid (?:thru|through|until))"
 _HEX = "[0-9A-Fa-f]"
 RULES = (
@@ -140,7 +150,10 @@ RULES = (
         _grouped,
     ),
     rule(r"(?<![\w.,$€£/-])(?P<say>\d{4}(?:[ -]\d{4}){3})(?![\w-]|[.,]\d)", _grouped),
-    rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?![\w%])", _international),
+    rule(
+        rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}}(?:-\d)?)(?![\w%])",
+        _international,
+    ),
     rule(r"(?<![\w.-])(?P<say>0\d{1,4}(?: \d{2,4}){3,4})(?![\w-]|[.,]\d| \d)", _phone),
     rule(r"(?<![\w.-])(?P<say>\(0\d{1,4}\)\s?\d{3,4}[ -]?\d{3,4})(?![\w-]|[.,]\d| \d)", _phone),
     rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
@@ -168,7 +181,13 @@ RULES = (
         _digits,
     ),
     rule(r"\A\s?(?P<say>\d{5}(?<!00))(?=\s[A-ZÄÖÜ][a-zäöüß-]{2,30}(?<!s)(?:[,.]|\s?\Z))", _digits),
-    rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
+    rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>{_SHORT}|\d{{7,12}})\b", _after_call),
+    rule(rf"\b(?P<say>{_SHORT})(?=\s(?:calls?|operators?|dispatchers?|lines?|\((?:US|UK|EU|AU)\)))", _digits),
+    rule(rf"\b{_CALL}[.:]?(?: at| us at| me at)?:?\s(?P<say>\d{{3}} \d{{4}})(?![\w-]|[.,]\d| \d)", _phone),
+    rule(
+        r"\b(?:at|[Cc]all|[Dd]ial)\s(?P<say>x(?P<ext>\d{3,5}))\b",
+        lambda match: f"extension {digits(match['ext'])}",
+    ),
     rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
     rule(r"\b[Ee]xt\.?\s?(?P<say>\d{3,5})\b", _digits),
     rule(
@@ -198,7 +217,11 @@ RULES = (
         _code,
     ),
     rule(r"\b(?:RFC|ISO|IEEE|ANSI|DIN|RTX|GTX|RX)\s(?P<say>[1-9]\d{3})\b(?![.,]\d)", _code),
-    rule(r"(?<=[A-Za-z]-)(?P<say>([1-9]\d?)s)\b", _plural),
+    rule(r"(?:(?<=[A-Za-z]-)|(?<=\b[A-Z]))(?P<say>([1-9]\d{0,2})s)\b", _plural),
+    rule(r"\b(?:[Oo]ver|[Uu]nder)[ -](?P<say>([1-9]\d?)s)\b", _plural),
+    rule(r"(?<![\w.,$€£])(?P<say>([1-9]\d?)s\+)(?!\w)", lambda match: f"{_plural(match)} plus"),
+    rule(r"(?<![\w.,$€£])(10{1,3})s(?=\sof\b)|(?<=s of )(10{1,3})s\b", _hundreds),
+    rule(r"(?<=[A-Z]{2})v(?=\d)", "v"),
     rule(
         r"(?<![\w.])[A-Z]{1,2}(?P<say>(?:\.\d{1,4}){2,4})(?![\w-]|\.\d)",
         lambda match: "".join(f" point {number(part)}" for part in match["say"][1:].split(".")),

@@ -98,6 +98,15 @@ def _range(match: re.Match[str]) -> str | None:
     return f"{number(first)} to {number(last)}{scale} {land}{coin}"
 
 
+def _scaled_range(match: re.Match[str]) -> str:
+    """ "$1.5M–2M"."""
+    first, last = (
+        f"{number(_as_english(match[amount]))} {_SCALES[match[scale].lower()]}"
+        for amount, scale in (("first", "scale1"), ("last", "scale2"))
+    )
+    return f"{first} to {last} {_LANDS.get(match['land'] or '', '')}{_COINS[match['sign']][1]}"
+
+
 def _as_english(amount: str) -> str:
     """An amount without separators of thousands, and with a point: "1.234,56" as "1234.56"."""
     if amount[-3:-2] == ",":
@@ -134,6 +143,10 @@ _LAND = r"(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?"
 _FROM_TO = rf"(?P<first>{_AMOUNT})\s?[-–—]\s?(?P<last>{_AMOUNT})(?!\d|[-–—%]|/\d){_SCALED}"
 RULES = (
     rule(rf"{_LAND}(?P<sign>[$€£]){_FROM_TO}", _range),
+    rule(
+        rf"{_LAND}(?P<sign>[$€£])(?P<first>{NUMBER})(?P<scale1>[kKmMbB]n?)\s?[-–—]\s?(?P<last>{NUMBER})(?P<scale2>[kKmMbB]n?)\b",
+        _scaled_range,
+    ),
     rule(rf"\b{_CODE}\s?{_FROM_TO}(?!\w)", _code_range),
     rule(
         rf"{NEGATIVE}{_LAND}(?P<sign>{_SIGN})\s?(?P<amount>{_AMOUNT}|\.\d\d?(?!\d)){_SCALED}",

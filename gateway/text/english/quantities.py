@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.english.attributes import describes
-from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number, ordinal
+from gateway.text.english.numbers import NEGATIVE, NUMBER, number, ordinal
 from gateway.text.english.units import UNIT, UNIT_END, UNITS, plural_unit
 from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import rule
@@ -67,18 +67,9 @@ def _part_of(match: re.Match[str]) -> str | None:
     return f" of {'an' if unit[0] in 'aeio' or unit.startswith('hour') else 'a'} {unit}"
 
 
-def _height(match: re.Match[str]) -> str:
-    feet, inches = int(match[1]), int(match[2])
-    if inches >= _INCHES_OF_FOOT:
-        return f"{cardinal(feet)} minute{'' if feet == 1 else 's'} {cardinal(inches)} seconds"
-    return f"{cardinal(feet)} {'foot' if feet == 1 else 'feet'} {cardinal(inches)}" + (
-        f" {'inch' if inches == 1 else 'inches'}" if match[3] else ""
-    )
-
-
 def _arc(match: re.Match[str]) -> str:
-    seconds = f" {number(match['s'])} seconds" if match["s"] else ""
-    return f"{number(match['d'])} degrees {number(match['m'])} minutes{seconds} "
+    degrees, minutes, seconds = (number(re.sub(r"^0+(?=\d)", "", match[part] or "0")) for part in "dms")
+    return f"{degrees} degrees {minutes} minutes{f' {seconds} seconds' if match['s'] else ''} "
 
 
 def _signed_arc(match: re.Match[str]) -> str:
@@ -94,18 +85,6 @@ def _place(match: re.Match[str]) -> str:
 
 def _sides(match: re.Match[str]) -> str:
     return f"{number(match[1])} by {number(match[3])} {'feet' if match[2] in _FEET else 'inches'}"
-
-
-def _duration(match: re.Match[str]) -> str | None:
-    """Of hours, minutes and seconds, of which at least two are there: "m" alone is a meter."""
-    parts = [
-        (match[name], unit) for name, unit in (("h", "hour"), ("m", "minute"), ("s", "second")) if match[name]
-    ]
-    if len(parts) < 2:
-        return None
-    return " ".join(
-        f"{number(amount)} {unit if int(amount) == 1 else plural_unit(unit)}" for amount, unit in parts
-    )
 
 
 def _oven(match: re.Match[str]) -> str:
@@ -196,12 +175,11 @@ MANY = (
 """What there are millions of."""
 _QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _FEET = "'’"
-_INCHES_OF_FOOT = 12
 _PAIRED = "Hz|kHz|MHz|GHz|V|kV|W|kW|[KMGT]B|mAh|mA|fps|[MG]bps"
 """Units of things that are made for two measures, "110/220 V"."""
 _SHARES = {"wt": "weight", "vol": "volume", "mol": "mole"}
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
-_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=\d[x×]))"
+_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=\d[x×]))"
 RULES = (
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?"
@@ -212,11 +190,10 @@ RULES = (
         rf"(?<![\w.]){NEGATIVE}(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’](?:\s?(?P<s>{NUMBER})[″\"”])?(?!\w)",
         _signed_arc,
     ),
-    rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
-    rule(r"(?<![\w.])(\d{1,2})['’′]\s(\d{1,2})(\"|”|″|'')(?!\w)", _height),
+    rule(r"(?<=\d)['’′](?=\s(?:tall|long|wide|deep|high|thick)\b)", _feet),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
-        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe)\b)",
+        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe|[A-Z]{0,3}\d\w{0,8})\b)",
         _inch,
     ),
     rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", _inch),
@@ -233,11 +210,6 @@ RULES = (
         r"(?<![\w.])(?P<first>\d{1,2}(?:\.\d{1,6})?)\s?(?P<ns>[NS]),?\s"
         r"(?P<second>\d{1,3}(?:\.\d{1,6})?)\s?(?P<ew>[EW])(?!\w)",
         _place,
-    ),
-    rule(
-        r"(?<![\w./])(?:(?P<h>\d{1,3})\s?h(?:rs?)?\s?)?(?P<m>\d{1,3})\s?m(?:in)?(?:\s?(?P<s>[0-5]?\d)\s?s(?:ec)?)?"
-        r"(?![\w'’²³/])",
-        _duration,
     ),
     rule(r"(?<![\w.,$€£#-])(?P<n>[1-5]\d[05]|\d{2,3}\.\d)(?P<scale>[CF])\b(?![-'’.]\w)", _oven),
     rule(r"\bdegrees (?P<say>[CF])\b(?![.'’]\w)", lambda match: _SCALES_OF_HEAT[match["say"]]),

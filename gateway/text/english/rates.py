@@ -8,7 +8,7 @@ from gateway.text.english.units import UNIT, UNIT_END, UNITS, are_alike
 from gateway.text.rules import Rule, rule
 
 _PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
-_PERIODS |= {"d": "day", "bbl": "barrel", "kWh": "kilowatt hour", "GB": "gigabyte"}
+_PERIODS |= {"d": "day", "h": "hour", "bbl": "barrel", "kWh": "kilowatt hour", "GB": "gigabyte"}
 
 
 def _per(match: re.Match[str]) -> str:
@@ -20,16 +20,18 @@ def _between(match: re.Match[str]) -> str:
     if are_alike(match["first"], match["second"]):
         return " or "
     apart = match["say"].startswith(" ") or match["first"] == match["second"]
-    return ", " if apart else " per "
+    return ", " if apart or ("." in match["amount"] and match["amount"] != _SKIN) else " per "
 
 
 def _unit(match: re.Match[str]) -> str:
     return UNITS[match["unit"]]
 
 
+_SKIN = "1.73"
+"""Square meters, to which a flow of blood is referred; of no other fraction there is so much."""
 _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
 _LOADS = "cycle|wash|load|tablet|capsule|cup|bottle|lap|use|trip|page|bed|head"
-_EACH = f"{_TIME}|person|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
+_EACH = f"{_TIME}|person|serving|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)/mi\b", " per mile"),
     rule(
@@ -40,7 +42,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)\s?y/o\b", " year old"),
     rule(rf"\b[Pp]er\s(?P<say>(?P<unit>(?=[a-zA-Z]{{2}}|[gmL]\b)(?:{UNIT})){UNIT_END})", _unit),
     rule(
-        rf"\d\s?(?P<first>{UNIT})(?P<say>\s?/\s?)(?=[-−]?\d[\d.,]{{0,12}}[½⅓⅔¼¾⅛⅜⅝⅞]?\s?(?P<second>{UNIT})(?![A-Za-z²³]))",
+        rf"\d\s?(?P<first>{UNIT})(?P<say>\s?/\s?)(?=[-−]?(?P<amount>\d[\d.,]{{0,12}})[½⅓⅔¼¾⅛⅜⅝⅞]?\s?(?P<second>{UNIT})(?![A-Za-z²³]))",
         _between,
     ),
     rule(
@@ -48,7 +50,8 @@ RULES: tuple[Rule, ...] = (
         _per,
     ),
     rule(r"\d\s?m[lL]/min(?P<say>/)(?=1\.73)", " per "),
-    rule(rf"\d\s[a-z]{{3,12}}(?P<say>/(?P<per>{_TIME}|person))\b", _per),
+    rule(rf"\d\s[a-z]{{3,12}}(?P<say>/(?P<per>{_TIME}|person|kg|lb|mL|L|dose))\b", _per),
+    rule(r"(?<=[a-z]/kg)/(?P<per>hr?|min|d|day|dose)\b", _per),
     rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(
         rf"(?:(?<=[\d¢€])|(?<=\d[kKmM])|(?<=\d/user)|(?<=\d/seat))\s?/\s?(?P<per>{_EACH})\b"

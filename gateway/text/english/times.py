@@ -65,6 +65,28 @@ def _lap(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))} {seconds} point {digits(match[3])}"
 
 
+def _race(match: re.Match[str]) -> str | None:
+    """Minutes and seconds, more than a day has hours: "in 31:42". "60:40" is a ratio."""
+    minutes, seconds = int(match["m"]), int(match["s"])
+    if minutes + seconds == _ALL:
+        return None
+    return f"{cardinal(minutes)} {pair(seconds) if seconds else 'minutes'}"
+
+
+def _minute(match: re.Match[str]) -> str:
+    """Of a match, in time added on: "45+2'"."""
+    return f"{cardinal(int(match[1]))} plus {cardinal(int(match[2]))} minutes"
+
+
+def _open(match: re.Match[str]) -> str:
+    """ "8:30a–6p"."""
+    first, last = (
+        cardinal(int(match[hour])) + (f" {pair(int(match[minute]))}" if match[minute] else "")
+        for hour, minute in (("h1", "m1"), ("h2", "m2"))
+    )
+    return f"{first} a m to {last} p m"
+
+
 def _hour(match: re.Match[str]) -> str:
     return f"{cardinal(int(match['hour']))} {match['half'].lower()} m"
 
@@ -76,6 +98,8 @@ _SHORT_ZONES = {name: " ".join(name) for name in ("ET", "CT", "MT", "PT")}
 _ZONE = "|".join((*_ZONES, *_SHORT_ZONES))
 _HALF = rf"(?:\s?(?P<half>[AaPp])\.?[Mm](?:\.(?=\s+[a-z@&+]|\s*[,;:)–—-]|\s(?:{_ZONE})\b)|\b))"
 _PERIODS = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
+_ALL = 100
+_HOURS = r"(?P<h{0}>1[0-2]|[1-9])(?::(?P<m{0}>[0-5]\d))?"
 _DOTTED = r"(?P<say>(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d)(?P<second>)(?P<half>))"
 """ "17.32", where something tells that it is no decimal."""
 _GOES = (
@@ -84,6 +108,7 @@ _GOES = (
 )
 _GOES_ON = r"(?=\s?(?:[,.;:)!?–-]|$)|\s(?:and|from|to|in|on|until|till|via|daily|sharp|every)\b)(?![.,]\d)"
 """Behind a time, and not behind an amount."""
+_RUN = "[Ii]n|[Aa]t|[Oo]f|[Rr]an|[Rr]un|[Cc]locked|[Tt]imes?:?|PB:?|[Ff]inish(?:ed|ing|es)?|[Rr]ecord:?"
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
     rule(
@@ -98,8 +123,16 @@ RULES: tuple[Rule, ...] = (
         r"\d\d:\d\d:\d\d(?P<say>\s(?P<sign>[+−-])(?P<hours>[01]\d)(?P<minutes>[0-5]\d))(?![\d:])",
         _offset,
     ),
-    rule(r"\b(?P<say>dep\.)(?=\s\d{1,2}[:.]\d\d)", "departs"),
-    rule(r"\b(?P<say>arr\.)(?=\s\d{1,2}[:.]\d\d)", "arrives"),
+    rule(r"\b(?P<say>dep\.?)(?=\s\d{1,2}[:.]?\d\d\b)", "departs"),
+    rule(r"\b(?P<say>arr\.?)(?=\s\d{1,2}[:.]?\d\d\b)", "arrives"),
+    rule(
+        r"\b(?:dep|arr)\.?\s(?P<clock>(?P<say>(?:[01]\d|2[0-3])[0-5]\d))(?![\w-]|[.,]\d)",
+        lambda match: _clock_of(match["clock"]),
+    ),
+    rule(rf"(?<![\w.:/-]){_HOURS.format(1)}a\s?[-–]\s?{_HOURS.format(2)}p\b", _open),
+    rule(r"(?<![\w.])(\d{1,3})\+(\d{1,2})['’′](?!\w)", _minute),
+    rule(rf"\b(?:{_RUN})\s(?P<say>(?P<m>2[5-9]|[3-9]\d):(?P<s>[0-5]\d))(?![\d:]|\.\d)", _race),
+    rule(r"\b(?:[Nn]oon|[Mm]idnight)(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(
         r"(?<![\w.,:/-])(?P<first>0\d[0-5]\d)\s?[-–—]\s?(?P<last>(?:[01]\d|2[0-3])[0-5]\d|2400)(?![\w-]|[.,]\d)",
         _opening,
@@ -118,10 +151,6 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w:.,$€£])(?P<hour>0?[1-9]|1[0-2])\.(?P<minute>[0-5]\d)(?P<second>){_HALF}", _time),
     rule(rf"(?<![\w.,:$€£]){_DOTTED}(?=\s?(?:(?:[-–]|bis\s|und\s)\s?\d{{1,2}}[.:]\d\d\s?)?Uhr\b)", _time),
     rule(
-        r"(?<![\w.:/-])(?P<first>1[0-2]|[1-9])a\s?[-–]\s?(?P<last>1[0-2]|[1-9])p\b",
-        lambda match: f"{cardinal(int(match['first']))} a m to {cardinal(int(match['last']))} p m",
-    ),
-    rule(
         r"(?<=\d:\d\d)\s?(?P<half>[ap])(?=[\s,;)]|\.?$|\.\s[A-Z])(?!\sm\b)(?!(?<=\sa)\s[^-–])",
         lambda match: f" {match['half']} m",
     ),
@@ -135,7 +164,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d )([AaPp])\.?[Mm]\b", lambda match: f"{match[1].lower()} m"),
     rule(rf"(?<=[\dmM.] )(?P<say>{'|'.join(_ZONES)})\b", lambda match: _ZONES[match["say"]]),
     rule(
-        r"(?:(?<=\d[apAP][mM] )|(?<=[apAP]\.[mM]\. )|(?<=\d [apAP][mM] )|(?<=:\d\d ))"
+        r"(?:(?<=\d[apAP][mM] )|(?<=[apAP]\.[mM]\. )|(?<=\d [apAP][mM] )|(?<=:\d\d )|(?<=\d[ap] ))"
         rf"(?P<say>{'|'.join(_SHORT_ZONES)})\b",
         lambda match: _SHORT_ZONES[match["say"]],
     ),
@@ -150,5 +179,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w/])24/7(?![\w/])", "twenty-four seven"),
     rule(r"(?<![\w/])9/11(?![\w/])", "nine eleven"),
     rule(r"(?<![\w.,/-])50[-–]50(?![\w/%-]|[.,]\d)", "fifty fifty"),
+    rule(r"(?<![\w.,/-])20[-–/]20(?=\s(?:vision|hindsight)\b)", "twenty twenty"),
+    rule(r"(?<![\w.,/-])1[-–]2(?=\spunch\b)", "one two"),
     rule(r"(?<=[apAP]\.[mM]\.)\s?[-–—]\s?(?=\d)", " to "),
 )

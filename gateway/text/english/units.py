@@ -12,7 +12,7 @@ UNITS = {
     "mL": "milliliter", "cl": "centiliter", "dl": "deciliter", "gal": "gallon",
     "s": "second", "sec": "second", "secs": "second", "ms": "millisecond", "µs": "microsecond",
     "μs": "microsecond", "ns": "nanosecond", "min": "minute", "mins": "minute", "h": "hour", "hr": "hour",
-    "hrs": "hour", "yr": "year", "yrs": "year", "mo": "month", "wk": "week", "wks": "week",
+    "hrs": "hour", "yr": "year", "yrs": "year", "mo": "month", "mos": "month", "wk": "week", "wks": "week",
     "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "V": "volt", "kV": "kilovolt",
     "mV": "millivolt", "W": "watt", "kW": "kilowatt", "MW": "megawatt", "GW": "gigawatt",
     "Wh": "watt hour", "kWh": "kilowatt hour", "mAh": "milliamp hour", "mA": "milliamp", "A": "amp",
@@ -54,10 +54,14 @@ UNITS = {
     "ºF": "degree Fahrenheit", "ºC": "degree Celsius", "c.": "cup", "pkg": "package", "pkgs": "package",
     "µIU": "micro international unit", "cmH2O": "centimeter of water",
     "ly": "light year", "kts": "knot", "inHg": "inch of mercury",
+    "Nm": "newton meter", "N·m": "newton meter", "N⋅m": "newton meter", "gsm": "gram per square meter",
+    "pcs": "piece", "µF": "microfarad", "μF": "microfarad", "nF": "nanofarad", "pF": "picofarad",
+    "mbar": "millibar", "atm": "atmosphere", "dBm": "D B M", "Å": "angstrom",
     "MWh": "megawatt hour", "GWh": "gigawatt hour", "TWh": "terawatt hour", "Ah": "amp hour",
 }  # fmt: skip
 _UNCOUNTED = {
     "hertz", "kilohertz", "megahertz", "gigahertz", "horsepower", "P S I", "R P M", "F P S", "D P I", "C C",
+    "D B M",
 }  # fmt: skip
 _DIMENSIONS = (
     "gram kilogram milligram microgram pound ounce ton",

@@ -76,7 +76,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)['’]s(?P<century>))\b", _decade),
     rule(r"(?<=\d0s)\s?[-–—]\s?(?P<tens>[2-9]0)s\b", _to_decade),
     rule(r"(?<=\d0s)\s?[-–—]\s?(?=(?:1[1-9]|20)\d0s\b)", " to "),
-    rule(r"(?:(?<=\s)|(?<=\()|(?<=\b[QH]\d)|^)(?P<say>['’]\d\d)(?![\w'’]|[.,]\d|\s?[\"”])", _of_century),
+    rule(r"(?<=['’]\d\d)\s?[-–]\s?(?=['’]\d\d\b)", " to "),
+    rule(
+        r"(?:(?<=\s)|(?<=\()|(?<=\b[QH]\d)|(?<=\d[-–])|^)(?P<say>['’]\d\d)(?![\w'’]|[.,]\d|\s?[\"”])",
+        _of_century,
+    ),
     rule(rf"(?<![\w.,$€£-])(?P<say>(?P<tens>[2-9]0)s(?P<century>))(?=\s(?:{_OF_DECADE})\b)", _decade),
     rule(r"\b(?:[Tt]he|[Ee]arly|[Mm]id|[Ll]ate)[ -](?P<say>['’]?00s)\b", "two thousands"),
     rule(r"(?<=\b[QH]\d)\s?[-–]\s?(?=[QH]\d\b)", " to "),
@@ -87,7 +91,8 @@ RULES: tuple[Rule, ...] = (
         rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
         _decade,
     ),
-    rule(r"©\s?(?P<y>(?:19|20)\d\d)\b", lambda match: f"copyright {year(int(match['y']))}"),
+    rule(r"©\s?(?=(?:19|20)\d\d\b)", "copyright "),
+    rule(r"©\s?(?P<say>(?:19|20)\d\d)\b(?!\s?[-–—])", _year),
     rule(
         rf"(?:(?<=\()|\b[Yy]ear (?:was|is) )(?P<say>{_CENTURIES})(?=\)|[.,;!?]?(?:\s|$))(?!\s\w+s\b)", _year
     ),
@@ -97,6 +102,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<![\w.,$€£/-])({_CENTURIES})/(\d\d)(?![\w/]|[.,]\d)", _next_year),
     rule(rf"(?<=\()(?P<say>{_CENTURIES})(?=\s(?:{_AFTER_YEAR})\b)", _year),
+    rule(r"\([^()\n]{0,80}\b[A-Z][a-zé]{2,20}\s(?P<say>19\d\d|20[0-4]\d(?<!2048))(?=\))", _year),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?(\d\d)(?![\w.,-]\w|\w)", _short_range),
     rule(rf"(?<![\w.,$€£-])({_CENTURIES})\s?[-–—]\s?({_CENTURIES})\b(?!,\d|\.\d|\s?[%$€£])", _year_range),
     rule(

@@ -70,6 +70,13 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?<!\w)\[(?P<say>(?:19|20)\d\d)\](?=\s(?:\d{1,2}\s)?[A-Z])", lambda match: year(int(match["say"]))
     ),
+    rule(
+        r"\b[Cc]ases?\s[CTF][-‑–](?P<say>\d{1,4}/\d\d)(?![\d/])",
+        lambda match: ", ".join(map(short_code, match["say"].split("/"))),
+    ),
+    rule(
+        r"\b(?:Fig\.|Figure|Table|Tab\.|Exhibit|Chart)\s\d{1,2}(?P<say>-)(?=\d{1,2}(?![\d-]|\.\d))", " dash "
+    ),
     rule(r"\barXiv:\s?(\d{4})\.(\d{4,5})(?!\d)", _paper),
     rule(rf"(?<![\w.]){_SCENE}\.(?P<line>\d{{1,4}})(?:[-–](?P<last>\d{{1,4}}))?(?![\w.]\w|\w)", _play),
     rule(rf"(?<=\(){_SCENE}(?P<line>)(?P<last>)(?=\))", _play),

@@ -10,14 +10,17 @@ from gateway.text.rules import Rule, rule
 
 _PERIODS = r"(?:days?|weeks?|wks?|hours?|hrs?|months?)"
 _SIGHT = re.compile(r"vision|visual|acuity|\beyes?\b|\bO[DSU]\b")
+_SOMEBODY = r"(?:the|my|our|his|her|their|your|mr|mrs|ms|dr|reception|general)\b"
+"""In whose care a letter is."""
 _NEAR = 60
 """Characters in which it is told that somebody sees."""
 
 
 def _every(match: re.Match[str]) -> str:
-    """ "q8h", "q4-6h"."""
+    """ "q8h", "q4-6h", "q30min"."""
     last = f" to {cardinal(int(match['last']))}" if match["last"] else ""
-    return f"every {cardinal(int(match['first']))}{last} hours"
+    unit = "minutes" if match["unit"] == "min" else "hours"
+    return f"every {cardinal(int(match['first']))}{last} {unit}"
 
 
 def _sight(match: re.Match[str]) -> str | None:
@@ -35,7 +38,13 @@ def _days(match: re.Match[str]) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.-])q(?P<first>[1-9]\d?)(?:\s?[-–]\s?(?P<last>[1-9]\d?))?\s?h(?:rs?)?\b", _every),
+    rule(
+        r"(?<![\w.-])q(?P<first>[1-9]\d?)(?:\s?[-–]\s?(?P<last>[1-9]\d?))?\s?(?P<unit>h(?:rs?)?|min)\b",
+        _every,
+    ),
+    rule(rf"\bc/o(?=\s(?:(?!{_SOMEBODY})[a-z]{{3,}}|SOB|CP|HA)\b)", "complaining of"),
+    rule(r"(?:(?<=[A-Z]{2})|(?<=\bRh)|(?<=\b[A-Z]\d))\s?\(\+\)", " positive"),
+    rule(r"(?:(?<=[A-Z]{2})|(?<=\bRh)|(?<=\b[A-Z]\d))\s?\([-−–]\)", " negative"),
     rule(r"\bCA[ -]?(\d{2})-(\d)\b", lambda match: f"CA {cardinal(int(match[1]))} {cardinal(int(match[2]))}"),
     rule(r"(?<=[A-Za-z.)])\sx\s?(?P<days>\d{1,2})d\b", _days),
     rule(rf"(?<=[A-Za-z.)])\sx\s?(?=\d{{1,3}}\s{_PERIODS}\b)", " for "),

@@ -16,11 +16,12 @@ _BETWEEN = {
     "∈": "in", "∉": "not in", "⊂": "is a subset of", "⊆": "is a subset of", "∪": "union", "∩": "intersection",
     "⊥": "is perpendicular to", "∥": "is parallel to", "∝": "is proportional to", "≅": "is congruent to",
     "≡": "is identical to", "⇌": "in equilibrium with", "⇒": "implies", "⇔": "if and only if",
-    "≪": "is much less than", "≫": "is much greater than",
+    "∧": "and", "∨": "or", "≪": "is much less than", "≫": "is much greater than",
 }  # fmt: skip
 _BEFORE = {
     "∀": "for all", "∃": "there is", "∑": "the sum of", "∏": "the product of", "∫": "the integral of",
-    "∂": "partial", "∴": "therefore", "∵": "because", "∠": "angle", "△": "triangle", "∛": "the cube root of",
+    "¬": "not", "∂": "partial", "∴": "therefore", "∵": "because", "∠": "angle", "△": "triangle",
+    "∛": "the cube root of",
 }  # fmt: skip
 """Signs of mathematics between two terms, and before one."""
 _RUNS = {"∑": "the sum", "∏": "the product", "∫": "the integral", "lim": "the limit"}
@@ -31,6 +32,15 @@ def _charge(match: re.Match[str]) -> str:
     """Of an ion: "Fe³⁺"."""
     amount = f" {number(match['amount'].translate(FIGURES))}" if match["amount"] else ""
     return amount + _SIGNS[match["sign"]]
+
+
+def _logarithm(match: re.Match[str]) -> str:
+    return f"log base {number(match['base'].translate(_LOWERED))} of "
+
+
+def _strand(match: re.Match[str]) -> str:
+    """Of DNA, from one end to the other: "5'-3'"."""
+    return f"{number(match[1])} prime to {number(match[3])} prime"
 
 
 def _isotope(match: re.Match[str]) -> str:
@@ -70,6 +80,14 @@ _TERM = rf"[\d(]|[a-z](?=\s?[-+*/=<>≤≥^{RAISED}),.;]|\s(?:and|or|is|where)\b
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[A-Za-z0-9)])(?P<say>(?P<amount>[{RAISED}]?)(?P<sign>[⁺⁻]))(?![{RAISED}])", _charge),
     rule(rf"(?<![\w)])(?P<say>[{RAISED}]{{1,3}})(?=[A-Z])", _isotope),
+    rule(
+        r"(?<=[A-Za-z0-9)])\^(?P<amount>\d?)(?P<sign>[-+])(?![\w(])",
+        _charge,
+    ),
+    rule(r"(?<=[\w)])\^\{(?=[^{}\n]{1,30}\})", " to the power of "),
+    rule(r"(?<=[\w)])\^\{[^{}\n]{1,30}(?P<say>\})", ""),
+    rule(r"\blog(?P<base>2|10)(?:\s(?=[\d(a-z])|(?=\())", _logarithm),
+    rule(r"(?<![\w.])([35])['′’](?P<to>\s?[-–→]\s?)([35])['′’](?!\w)", _strand),
     rule(r"(?<=[\w)])\^(?P<power>[A-Za-z])(?![A-Za-z])", lambda match: f" to the power of {match['power']}"),
     rule(r"(?:(?<=[\d(+*/= -][a-z])|(?<=^[a-z]))(?<!\de)(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
     rule(r"(?<=\b[a-z][a-z])(?<!\d-[a-z][a-z])(?P<say>[-+])(?=[\d(]|[a-z](?![a-z]))", _in_equation),
@@ -86,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         _over,
     ),
     rule(
-        rf"(?:(?<=[\d){RAISED}])|(?<=(?<![A-Za-z0-9'’])[A-Za-z]))(?P<say>\s−\s|−)(?=[\d(√π]|[A-Za-z](?![A-Za-z]{{2}}))",
+        rf"(?:(?<=[\d){RAISED}])|(?<=(?<![A-Za-z'’])[A-Za-z]))(?P<say>\s−\s|−)(?=[\d(√π]|[A-Za-z](?![A-Za-z]{{2}}))",
         " minus ",
     ),
     rule(r"(?<![\w)\]])−(?=[(∞√π]|[A-Za-z](?![A-Za-z]))", "minus "),

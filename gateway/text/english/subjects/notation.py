@@ -26,6 +26,11 @@ def _metre(match: re.Match[str]) -> str:
     return f"{cardinal(int(match['beats']))} {cardinal(int(match['note']))}"
 
 
+def _mode(match: re.Match[str]) -> str:
+    """Of a key, "C♯ min."."""
+    return "major" if match["mode"] == "maj" else "minor"
+
+
 def _is_played(match: re.Match[str]) -> bool:
     around = match.string[max(0, match.start() - _NEAR) : match.end() + _NEAR]
     return _PLAYED.search(around) is not None
@@ -34,7 +39,8 @@ def _is_played(match: re.Match[str]) -> bool:
 def _move(match: re.Match[str]) -> str | None:
     if not _is_played(match):
         return None
-    return " ".join(cardinal(int(sign)) if sign.isdigit() else _SIGNS.get(sign, sign) for sign in match[0])
+    said = " ".join(cardinal(int(sign)) if sign.isdigit() else _SIGNS.get(sign, sign) for sign in match[0])
+    return f" {said}" if match.string.endswith(".", 0, match.start()) else said
 
 
 def _castle(match: re.Match[str]) -> str | None:
@@ -44,10 +50,13 @@ def _castle(match: re.Match[str]) -> str | None:
 _METRE = r"(?P<say>(?P<beats>\d{1,2})/(?P<note>[248]|16))"
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w-]){_MOVE}(?![\w-])", _move),
+    rule(r"(?<=\d\.)(?P<say>[a-h][1-8])(?=[+#!?]{0,3}\s)", _move),
     rule(r"(?<![\w-])O-O(?:-O)?(?![\w-])", _castle),
     rule(r"[♩♪]\s?=\s?(?=\d)", lambda match: f"{_NOTES[match[0][0]]} equals "),
     rule(r"[♩♪]\.\s?=\s?(?=\d)", lambda match: f"dotted {_NOTES[match[0][0]]} equals "),
     rule(rf"(?<![\w./]){_METRE}(?=\s(?:{_METRES})\b)", _metre),
+    rule(r"¾(?=[\s-]time\b(?!\s[a-z]))", "three four"),
+    rule(r"\b[A-G][#b♯♭]?\s(?P<say>(?P<mode>maj|min)\.)(?!\sof\b|\s\d)", _mode),
     rule(r"\b[Ii]n (?P<say>(?P<beats>[2-7]|9|12)/(?P<note>[48]))(?=[.,;:!?)]|$|\s(?:at|with)\b)", _metre),
     rule(rf"(?<![\w./]){_METRE}(?=,?\s(?:at\s)?\d{{2,3}}\s?(?:bpm|BPM|beats)\b)", _metre),
     rule(rf"\b[Tt]ime sig(?:\.|nature)?:?\s{_METRE}(?![\w/])", _metre),

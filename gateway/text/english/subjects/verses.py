@@ -23,7 +23,8 @@ _SHORT = {
     "Prov": "Proverbs", "Eccl": "Ecclesiastes", "Isa": "Isaiah", "Jer": "Jeremiah", "Ezek": "Ezekiel",
     "Hos": "Hosea", "Mic": "Micah", "Hab": "Habakkuk", "Zech": "Zechariah", "Mal": "Malachi",
     "Matt": "Matthew", "Mt": "Matthew", "Mk": "Mark", "Lk": "Luke", "Jn": "John", "Rom": "Romans",
-    "Cor": "Corinthians", "Gal": "Galatians", "Eph": "Ephesians", "Thess": "Thessalonians", "Heb": "Hebrews",
+    "Cor": "Corinthians", "Kgs": "Kings", "Chr": "Chronicles",
+    "Gal": "Galatians", "Eph": "Ephesians", "Thess": "Thessalonians", "Heb": "Hebrews",
     "Jas": "James", "Pet": "Peter", "Rev": "Revelation",
 }  # fmt: skip
 _NAMES = {"Dan": "Daniel", "Tim": "Timothy", "Sam": "Samuel", "Phil": "Philippians", "Col": "Colossians"}
@@ -73,6 +74,8 @@ def _to_chapter(match: re.Match[str]) -> str | None:
     return f"{first} to {last}"
 
 
+_SHORTENED = "Cor|Tim|Thess|Pet|Sam|Kgs|Chr|Chron|Jn"
+"""Books of which there is more than one."""
 _ENDS = (("chapter", "verse"), ("chapter2", "verse2"))
 _LONG = 100
 """From here on a number of a verse has so many words that its chapter needs a comma."""
@@ -94,11 +97,15 @@ RULES: tuple[Rule, ...] = (
         r"(?P<chapter2>[1-9]\d{0,2}):(?P<verse2>[1-9]\d{0,2}))(?![\d:])",
         _to_chapter,
     ),
+    rule(
+        rf"(?<![\w.,:])(?P<say>(?P<number>[123])\s(?P<book>{_SHORTENED})\.)(?=\s\d{{1,2}}(?![\w:-]|\.\d))",
+        _book,
+    ),
     rule(r"\bPs\.?(?=\s(?:1[0-4]\d|150|[1-9]\d?)(?![\w:/-]|\.\d))", "Psalm"),
     rule(r"(?<![\w.])vv\.(?=\s?\d)", "verses"),
     rule(
         rf"{_NAME}\s(?P<say>(?P<chapter>[1-9]\d{{0,2}}):(?P<verse>[1-9]\d{{0,2}})(?:[-–](?P<last>\d{{1,3}}))?)"
-        r"(?![\w:]|\.\d|\s?[ap]\.?m|\s?[-–]\s?\d)",
+        r"(?![0-9c-zC-Z_:]|[ab]\w|\.\d|\s?[ap]\.?m|\s?[-–]\s?\d)",
         _verse,
     ),
 )
