@@ -41,6 +41,13 @@ _LEAST_LETTERS = 12
 _LEAST_OTHER_LETTERS = 3
 """Of an alphabet; one Greek letter is mathematics."""
 _LEAST_CONFIDENCE = 0.6
+_ENGLISH = re.compile(
+    r"\b(?:the|and|with|this|that|these|those|your?|they|them|their|it(?:['’]s)?|she|his|(?:i|we) have|"
+    r"i['’]m|i['’]ve|we['’]re|would|could|should|what|when|where|which|why|there|here|from|about|only|just|"
+    r"please|call|get|buy|see|paid|costs|one|two|three|today|tomorrow|yesterday)\b",
+    re.I,
+)
+"""Words that hardly any other language has."""
 _ADDRESS = re.compile(r"[!-~]*[@/_\d][!-~]*")
 """And figures, codes and units."""
 _loading = threading.Lock()
@@ -70,9 +77,8 @@ def told_language(text: str, known: Sequence[str], otherwise: str | None = None)
     found = {code for code in known if _SCRIPTS.get(code, _LATIN) == script}
     if len(found) < 2:
         return next(iter(found), otherwise)
-    if sum(map(str.isalpha, sample)) < _LEAST_LETTERS:
-        return otherwise
-    return _identified(sample, found) or otherwise
+    is_long = sum(map(str.isalpha, sample)) >= _LEAST_LETTERS
+    return (is_long and _identified(sample, found)) or otherwise or _short_english(sample, found)
 
 
 def is_loaded(known: Sequence[str]) -> bool:
@@ -96,11 +102,18 @@ def _script(text: str) -> str | None:
     return script if count >= (_LEAST_OTHER_LETTERS if is_alphabet else 1) else None
 
 
-def _identified(text: str, known: set[str]) -> str | None:
-    """The likeliest of `known`; None where it is not likely enough."""
+def _identified(text: str, known: set[str], least: float = _LEAST_CONFIDENCE) -> str | None:
+    """The likeliest of `known`; None where it is not likely enough, as a share of all that are."""
     chances = {code: chance for code, chance in _identifier().rank(text) if code in known}
     code = max(chances, key=chances.__getitem__, default=None)
-    return code if code and chances[code] >= _LEAST_CONFIDENCE * sum(chances.values()) else None
+    return code if code and chances[code] >= least * sum(chances.values()) else None
+
+
+def _short_english(text: str, known: set[str]) -> str | None:
+    """English, where a word of a short text is English alone and no other of `known` is likelier."""
+    if "en" not in known or not _ENGLISH.search(text):
+        return None
+    return "en" if _identified(text, known, least=0.0) == "en" else None
 
 
 @cache
