@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
 
@@ -18,6 +18,7 @@ from gateway.adapters.refitting import Refitting
 from gateway.adapters.registry import ADAPTERS, AdapterRegistry
 from gateway.adapters.speaker import AdaptedSpeaker
 from gateway.database import Adapter, Database
+from gateway.database.named_rows import meant_of
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
@@ -71,6 +72,18 @@ class Adapters:
             message = f"adapter {row.name!r} is one of {row.model}, not of {request.model}"
             raise ApiError(422, "adapter_of_another_model", message, param="adapter")
         return AdaptedSpeaker(speaker, row, await self._files.open(row.digest), self._check)
+
+    async def named(self, references: Iterable[str], tenant: str | None) -> dict[str, Adapter]:
+        """The adapter that a request of `tenant` would speak with for each of these ids and names; those with
+        which it would be refused are left out. Raises ApiError 503.
+        """
+        wanted = set(references)
+        rows = await self._registry.visible_to(tenant) if wanted else ()
+        agreed = {
+            reference: [row for row in meant_of(rows, reference, tenant) if consent.is_given(row)]
+            for reference in wanted
+        }
+        return {reference: found[0] for reference, found in agreed.items() if len(found) == 1}
 
     async def _check(self, id: str) -> None:
         await consent.check_still_given(self._registry, id, _without_consent())

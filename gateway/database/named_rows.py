@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -100,9 +100,7 @@ class NamedRows(Generic[Row]):
         query = select(table).where(or_(is_id, same_name, of_before), or_(is_id, self._seen_by(tenant)))
         async with self._rows() as rows:
             found = (await rows.scalars(query)).all()
-        by_id = [row for row in found if row.id == reference]  # a row of before may have such a name
-        exact = [row for row in found if row.name == reference]
-        return by_id or exact or [row for row in found if row.owner == tenant] or list(found)
+        return meant_of(found, reference, tenant)
 
     async def visible_to(self, tenant: str | None, everything: bool = False) -> Sequence[Row]:
         """Rows with consent, and the tenant's own; all of them with `everything`."""
@@ -201,6 +199,15 @@ class NamedRows(Generic[Row]):
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
         noun = self._sort.noun
         return answered(self._database, f"custom {noun}s", f"{noun}s_unavailable", erasing=erasing)
+
+
+def meant_of(rows: Iterable[Row], reference: str, tenant: str | None) -> list[Row]:
+    """Those of `rows`, which a request of `tenant` may see, that it means by `reference`, as `find` says."""
+    folded = folded_name(reference)
+    found = [row for row in rows if row.folded_name == folded or reference in (row.id, row.name)]
+    by_id = [row for row in found if row.id == reference]  # a row of before may have such a name
+    exact = [row for row in found if row.name == reference]
+    return by_id or exact or [row for row in found if row.owner == tenant] or found
 
 
 def _alike(one: str, other: str, *, in_any_case: bool) -> bool:

@@ -4,11 +4,11 @@ custom ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 from urllib.parse import quote
 
-from gateway.database import NamedRow, Voice
+from gateway.database import Adapter, NamedRow, Voice
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.voices import consent
@@ -17,6 +17,10 @@ from worker.protocol import VoiceDescription
 
 RECORDING, SAMPLE = "recording", "sample"
 """What a preview plays: the audio that a voice was made of, or a sentence that a worker speaks with it."""
+Lack = Literal["consent", "adapter", "model"]
+"""Why nobody can speak with a custom voice: nobody agreed to its use; its adapter is gone, or without consent
+itself; no model that is served can speak with it.
+"""
 
 
 def served_models(pool: WorkerPool) -> set[str]:
@@ -61,15 +65,36 @@ def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
 
 
 def custom_voices(
-    pool: WorkerPool, voices: Iterable[Voice], tenant: str | None, *, admin: bool = False
+    pool: WorkerPool,
+    voices: Iterable[Voice],
+    adapters: Mapping[str, Adapter],
+    tenant: str | None,
+    *,
+    admin: bool = False,
 ) -> list[dict[str, Any]]:
-    """The rows as `tenant`, or an administrator, sees them, by name."""
-    described = [describe(pool, voice, tenant, admin=admin) for voice in voices]
+    """The rows as `tenant`, or an administrator, sees them, by name.
+
+    adapters: those that the voices speak with, as `Adapters.named` finds them.
+    """
+    described = [describe(pool, voice, adapters, tenant, admin=admin) for voice in voices]
     return sorted(described, key=lambda voice: (voice["name"].casefold(), voice["id"]))
 
 
-def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool = False) -> dict[str, Any]:
+def adapter_of(voice: Voice) -> str | None:
+    """The id or name of the adapter that it speaks with; None for none."""
+    return voice.parameters.get("adapter") or None
+
+
+def describe(
+    pool: WorkerPool,
+    voice: Voice,
+    adapters: Mapping[str, Adapter],
+    tenant: str | None,
+    *,
+    admin: bool = False,
+) -> dict[str, Any]:
     """A custom voice as everybody may see it."""
+    lack = _lack(pool, voice, adapters)
     return {
         "id": voice.id,
         "name": voice.name,
@@ -80,7 +105,8 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool 
         "has_transcript": voice.transcript is not None,
         "audio_seconds": round(voice.audio_seconds, 3),
         "owner_is_me": is_of(voice, tenant),
-        "usable": consent.is_given(voice) and _can_be_spoken(pool, voice),
+        "usable": lack is None,
+        "lacks": lack,
         "preview_url": f"/api/voices/{voice.id}/preview",
         "preview": RECORDING if admin or is_of(voice, tenant) else SAMPLE,
         "parameters": voice.parameters,
@@ -93,10 +119,12 @@ def is_of(row: NamedRow, tenant: str | None) -> bool:
     return tenant is not None and row.owner == tenant
 
 
-def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
+def describe_all(
+    pool: WorkerPool, voice: Voice, adapters: Mapping[str, Adapter], tenant: str | None
+) -> dict[str, Any]:
     """A custom voice as its owner and administrators see it."""
     return {
-        **describe(pool, voice, tenant, admin=True),
+        **describe(pool, voice, adapters, tenant, admin=True),
         "transcript": voice.transcript,
         "loudness_lufs": round(voice.loudness_lufs, 1),
         "audio_sha256": voice.audio_sha256,
@@ -106,10 +134,25 @@ def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str
     }
 
 
-def _can_be_spoken(pool: WorkerPool, voice: Voice) -> bool:
+def _lack(pool: WorkerPool, voice: Voice, adapters: Mapping[str, Adapter]) -> Lack | None:
+    if not consent.is_given(voice):
+        return "consent"
+    reference = adapter_of(voice)
+    adapter = adapters.get(reference) if reference else None
+    if reference and adapter is None:
+        return "adapter"
+    return None if _can_be_spoken(pool, voice, adapter) else "model"
+
+
+def _can_be_spoken(pool: WorkerPool, voice: Voice, adapter: Adapter | None) -> bool:
     """Whether a model takes it; as long as no model is known, that is assumed."""
     known = [worker for worker in pool.workers.values() if worker.speaks]
-    needed = Requirement(features=features_for(voice))
+    needed = Requirement(
+        voice.parameters.get("model") or (adapter.model if adapter else None),
+        revision=adapter.model_revision if adapter else None,
+        features=features_for(voice),
+        adapters=adapter is not None,
+    )
     return not known or any(worker.offers(needed) for worker in known)
 
 
@@ -127,6 +170,7 @@ def _built_in(
         "audio_seconds": None,
         "owner_is_me": False,
         "usable": True,
+        "lacks": None,
         "preview_url": f"/api/voices/{quote(id, safe='')}/preview",
         "preview": SAMPLE,
         "parameters": {},

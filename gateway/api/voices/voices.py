@@ -7,7 +7,7 @@ administrators. They alone change, delete, and hear the recording; others hear a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,13 +19,14 @@ from gateway.api.transfer.file_response import RangedFileResponse
 from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.audio.note import note_headers
-from gateway.database import Voice
+from gateway.database import Adapter, Voice
 from gateway.database.repeats import Asked, made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.synthesis.preview import built_in_sample, custom_sample, trial
 from gateway.voices import consent
 from gateway.voices.catalog import (
+    adapter_of,
     built_in_voices,
     custom_voices,
     describe,
@@ -66,7 +67,8 @@ async def create_voice(request: Request, gateway: GatewayDep, key: KeyDep = None
     async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
         asked = await asked_with(key, owner, fields, file)
         voice, checks = await add_voice(gateway, file, read_form(fields), owner, asked)
-    return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
+    described = await _described(gateway, voice, owner)
+    return {**described, "checks": [check.to_dict() for check in checks]}
 
 
 @router.post("/api/voices/checks", dependencies=[MUTATION])
@@ -119,7 +121,7 @@ async def get_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str,
     viewer = _viewer(request, gateway, is_admin(request, gateway))
     voice = await gateway.voices.get(id, viewer.tenant, viewer.admin)
     show = describe_all if viewer.hears_recording(voice) else describe
-    return show(gateway.pool, voice, viewer.tenant)
+    return show(gateway.pool, voice, await _adapters_of(gateway, [voice], viewer.tenant), viewer.tenant)
 
 
 @router.patch("/api/voices/{id}", dependencies=[MUTATION])
@@ -130,7 +132,7 @@ async def change_voice(id: str, change: VoiceChange, request: Request, gateway: 
     if "consent_by" in change.model_fields_set:
         saying = "consent_withdrawn" if change.consent_by is None else "consent_given"
         gateway.operations.log.say("voice", voice.id, saying, owner=tenant, voice=voice.id)
-    return describe_all(gateway.pool, voice, tenant)
+    return await _described(gateway, voice, tenant)
 
 
 @router.delete("/api/voices/{id}", dependencies=[MUTATION])
@@ -198,7 +200,19 @@ async def visible_voices(request: Request, gateway: Gateway, admin: bool) -> lis
     except ApiError:
         return voices
     rows = await gateway.voices.visible_to(viewer.tenant, viewer.admin)
-    return voices + custom_voices(gateway.pool, rows, viewer.tenant, admin=viewer.admin)
+    adapters = await _adapters_of(gateway, rows, viewer.tenant)
+    return voices + custom_voices(gateway.pool, rows, adapters, viewer.tenant, admin=viewer.admin)
+
+
+async def _adapters_of(
+    gateway: Gateway, voices: Iterable[Voice], tenant: str | None
+) -> Mapping[str, Adapter]:
+    return await gateway.adapters.named(filter(None, map(adapter_of, voices)), tenant)
+
+
+async def _described(gateway: Gateway, voice: Voice, tenant: str) -> dict[str, Any]:
+    """A voice as its owner sees it. Raises ApiError 503."""
+    return describe_all(gateway.pool, voice, await _adapters_of(gateway, [voice], tenant), tenant)
 
 
 async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:

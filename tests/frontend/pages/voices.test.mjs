@@ -6,6 +6,7 @@ import { judge, onScale } from "../../../frontend/static/js/voices/take/level-me
 import { marksOf } from "../../../frontend/static/js/voices/take/examination.js";
 import { loudness, matchedVolumes } from "../../../frontend/static/js/voices/making/levels.js";
 import { Take } from "../../../frontend/static/js/voices/take/take.js";
+import { lackOf } from "../../../frontend/static/js/voices/lack.js";
 import { matching } from "../../../frontend/static/js/voices/choosing/voice-filter.js";
 
 const RATE = 1000;
@@ -102,6 +103,13 @@ describe("a recording beside its clone", () => {
     assert.deepEqual(matchedVolumes(0.01, 0.5), [1, 0.1]);
     assert.deepEqual(matchedVolumes(0, 0.5), [1, 1]);
   });
+});
+
+test("what a voice lacks is told, and that it is a consent where a gateway says no more", () => {
+  assert.equal(lackOf({ usable: true, lacks: null }), null);
+  assert.equal(lackOf({}), null);
+  assert.equal(lackOf({ usable: false, lacks: "adapter" }), "adapter");
+  assert.equal(lackOf({ usable: false }), "consent");
 });
 
 test("marks stand where the take has what was found, which is no mere information", () => {

@@ -163,6 +163,15 @@ def test_models_with_adapters_are_listed_for_whom_may_speak_with_them(
         assert listed(ann) == [model, *sorted(f"{model}:{id}" for id in (made["id"], another["id"]))]
 
 
+def lacks_of(http: httpx.Client, voice: str) -> tuple[bool, str | None]:
+    """What the list, and the voice itself, say of its use. Without any, other lists leave it out."""
+    listed = {each["id"]: each for each in http.get("/api/voices").json()["voices"]}
+    alone = http.get(f"/api/voices/{voice}").json()
+    offered = [each["id"] for each in http.get("/v1/audio/voices").json()["voices"]]
+    assert listed[voice]["lacks"] == alone["lacks"] and (voice in offered) is alone["usable"]
+    return alone["usable"], alone["lacks"]
+
+
 def test_a_voice_may_name_one(ann: httpx.Client, adapters: dict[str, Trained]) -> None:
     anna = adapters["anna"].create(ann, "anna")
     form = {"name": "Anna's", "parameters": json.dumps({"adapter": anna["id"]}), **CONSENT}
@@ -171,7 +180,11 @@ def test_a_voice_may_name_one(ann: httpx.Client, adapters: dict[str, Trained]) -
     assert is_close(spoken(ann, voice=voice["id"], adapter="anna"), samples(with_both))
     without = spoken(ann, voice=voice["id"], adapter="")
     assert not is_close(with_both, samples(without))
+    assert lacks_of(ann, voice["id"]) == (True, None)
+    assert ann.patch(f"/api/adapters/{anna['id']}", json={"consent_by": None}).status_code == 200
+    assert lacks_of(ann, voice["id"]) == (False, "adapter")
     assert ann.delete(f"/api/adapters/{anna['id']}").status_code == 200
+    assert lacks_of(ann, voice["id"]) == (False, "adapter")
     assert refused(ann, 404, voice=voice["id"]) == ("unknown_adapter", "adapter")
     assert is_close(spoken(ann, voice=voice["id"], adapter=""), samples(without))
     assert ann.delete(f"/api/voices/{voice['id']}").status_code == 200

@@ -146,7 +146,8 @@ test("settings are the numbers of an answer, with their limits where there are s
 test("a voice is described by what an operator asks of it", () => {
   assert.equal(voiceFacts({ kind: "built-in" }), "built-in");
   const custom = { kind: "custom", language: "en", audio_seconds: 4.25, has_transcript: true, tags: ["calm"], usable: false };
-  assert.equal(voiceFacts(custom), "custom · en · 4.3 s · with transcript · calm · no consent");
+  assert.equal(voiceFacts(custom), "custom · en · 4.3 s · with transcript · calm · needs consent");
+  assert.equal(voiceFacts({ kind: "custom", usable: false, lacks: "adapter" }), "custom · its adapter is gone");
 });
 
 test("storage without limits has none to show", () => {

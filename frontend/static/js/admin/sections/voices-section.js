@@ -4,20 +4,23 @@
 import { confirmed } from "../../shared/page/confirm.js";
 import { h, icon } from "../../shared/page/dom.js";
 import { latency } from "../../i18n/format.js";
+import { lackOf } from "../../voices/lack.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { Section } from "./section.js";
 import { rememberVoices } from "../../voices/voice-names.js";
 import { setLabel, t } from "../words.js";
 
 /** What is known of a voice, in words. */
-export function voiceFacts({ kind, language, audio_seconds: seconds, has_transcript: transcript, tags = [], usable }) {
+export function voiceFacts(voice) {
+  const { kind, language, audio_seconds: seconds, has_transcript: transcript, tags = [] } = voice;
+  const lack = lackOf(voice);
   const facts = [
     kind === "custom" ? t("admin.voiceCustom") : t("admin.voiceBuiltIn"),
     language,
     typeof seconds === "number" && latency(seconds),
     transcript && t("admin.voiceTranscript"),
     ...tags,
-    usable === false && t("admin.voiceNoConsent"),
+    lack && t(`voices.lacks.${lack}`),
   ];
   return facts.filter(Boolean).join(" · ");
 }
@@ -39,7 +42,7 @@ export class VoicesSection extends Section {
   }
 
   #row(voice) {
-    const { id, kind, usable } = voice;
+    const { id, kind } = voice;
     const shown = voiceName(voice);
     const remove = h(
       "button",
@@ -51,7 +54,7 @@ export class VoicesSection extends Section {
       "li",
       { class: "request", "data-voice": id },
       h("div", { class: "request-words" }, h("span", { class: "request-name" }, shown), h("span", { class: "request-facts" }, voiceFacts(voice))),
-      usable === false && h("span", { class: "chip-warn" }, t("admin.unusable")),
+      lackOf(voice) && h("span", { class: "chip-warn" }, t("admin.unusable")),
       kind === "custom" && remove,
     );
   }

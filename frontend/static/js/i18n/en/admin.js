@@ -111,7 +111,6 @@ export default {
   "admin.voiceCustom": "custom",
   "admin.voiceBuiltIn": "built-in",
   "admin.voiceTranscript": "with transcript",
-  "admin.voiceNoConsent": "no consent",
   "admin.unusable": "not usable",
   "admin.delete": "Delete",
   "admin.deleteVoice": "Delete {name}",

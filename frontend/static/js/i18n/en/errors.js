@@ -168,7 +168,7 @@ export default {
   "error.decoder_not_confined": "This service cannot read recordings safely just now.",
   "error.storage_failed": "The disk of the service fails. Try again later.",
   "error.voices_unavailable": "Voices cannot be reached at the moment.",
-  "error.unknown_adapter": "This adapter is not there any more. Choose another one.",
+  "error.unknown_adapter": "The adapter of this voice is not there any more. Choose another voice.",
   "error.ambiguous_adapter": "Several adapters have this name. Choose one of them.",
   "error.adapter_without_consent": "Nobody has agreed to the use of this adapter yet.",
   "error.adapter_of_another_model": "This adapter is for another model than the one that is served.",

@@ -108,7 +108,6 @@ export default {
   "admin.voiceCustom": "自定义",
   "admin.voiceBuiltIn": "内置",
   "admin.voiceTranscript": "有文字稿",
-  "admin.voiceNoConsent": "未获同意",
   "admin.unusable": "不可用",
   "admin.delete": "删除",
   "admin.deleteVoice": "删除 {name}",

@@ -165,7 +165,7 @@ export default {
   "error.decoder_not_confined": "此服务目前无法安全地读取录音。",
   "error.storage_failed": "服务的磁盘出错，请稍后重试。",
   "error.voices_unavailable": "暂时无法读取音色。",
-  "error.unknown_adapter": "此适配器已不存在，请另选一个。",
+  "error.unknown_adapter": "此音色所用的适配器已不存在，请选择其他音色。",
   "error.ambiguous_adapter": "有多个同名的适配器，请选择其中一个。",
   "error.adapter_without_consent": "尚无人同意使用此适配器。",
   "error.adapter_of_another_model": "此适配器不适用于当前提供的模型。",

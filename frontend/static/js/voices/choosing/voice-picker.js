@@ -14,6 +14,7 @@ import "../messages.js";
 import { Preview } from "./preview.js";
 import { voiceFigure } from "./voice-figure.js";
 import { VoiceFilter } from "./voice-filter.js";
+import { lackOf } from "../lack.js";
 import { isDefault, voiceName } from "../voice-name.js";
 
 export class VoicePicker extends EventTarget {
@@ -146,10 +147,11 @@ export class VoicePicker extends EventTarget {
   }
 
   #card(voice) {
-    const { id, usable = true } = voice;
+    const { id } = voice;
+    const lack = lackOf(voice);
     return h(
       "div",
-      { class: "voice-card", "data-voice": id, "data-usable": String(usable) },
+      { class: "voice-card", "data-voice": id, "data-usable": String(!lack) },
       h(
         "label",
         { class: "voice-pick" },
@@ -158,7 +160,7 @@ export class VoicePicker extends EventTarget {
         h("span", { class: "voice-words" }, title(voice), about(voice)),
       ),
       this.#buttons(voice),
-      usable || !this.#mine(voice) ? null : this.#agreeButton(voice),
+      lack === "consent" && this.#mine(voice) ? this.#agreeButton(voice) : null,
     );
   }
 
@@ -197,10 +199,11 @@ function title(voice) {
 }
 
 function about(voice) {
-  const { language, description, tags = [], usable = true } = voice;
+  const { language, description, tags = [] } = voice;
+  const lack = lackOf(voice);
   const words = h("span", { class: "voice-about", dir: "auto" });
   if (isDefault(voice) && (!description || description === UNTOLD)) return setMessage(words, "voices.defaultAbout");
-  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
+  if (lack) return setLabel(setMessage(h("span", { class: "voice-about voice-lacks" }), `voices.lacks.${lack}`), `voices.lacks.${lack}`, {}, "title");
   const labels = tags.map((tag) => `#${tag}`);
   const all = () => [description, language && nameOf(language), ...labels].filter(Boolean).join(" · ");
   setLabel(words, "text.plain", { text: all }, "title");

@@ -10,6 +10,7 @@ import { h } from "../../shared/page/dom.js";
 import { fleet } from "../../shared/service/fleet.js";
 import { language, setMessage } from "../../i18n/i18n.js";
 import { tellProblem } from "../../shared/notices/problem-notice.js";
+import { lackOf } from "../lack.js";
 import "../messages.js";
 import { checkList } from "../take/check-list.js";
 import { SourcePanel } from "../take/source-panel.js";
@@ -270,7 +271,7 @@ export class VoiceSheet extends EventTarget {
       this.#dialog.classList.remove("narrow");
       this.#source.reset();
     });
-    const mute = voice.usable === false;
+    const mute = lackOf(voice) === "consent";
     const done = h("button", { class: mute ? "button" : "button button-primary", type: "button", "data-i18n": "voice.useIt" });
     done.addEventListener("click", () => this.#dialog.close());
     const agree = h("button", { class: "button button-primary", type: "button", "data-i18n": "problem.consent" });
