@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.books.choice import chosen
 from gateway.books.progress import Progress
+from gateway.books.service import Told
 from gateway.database import Book, BookBlock, Job
 from gateway.jobs.listing import audio_seconds, share_of
 from gateway.tending.rows import error_of
@@ -27,15 +28,15 @@ def describe_row(book: Book, progress: Progress) -> dict[str, Any]:
     }
 
 
-def describe(
-    book: Book, blocks: Sequence[BookBlock], takes: dict[str, list[Job]], progress: Progress
-) -> dict[str, Any]:
+def describe(told: Told) -> dict[str, Any]:
     """A book as JSON, with blocks and takes."""
     return {
-        **describe_row(book, progress),
-        "language": book.language,
-        "version": book.version,
-        "blocks": [_block(block, takes.get(block.id, [])) for block in blocks],
+        **describe_row(told.book, told.progress),
+        "language": told.book.language,
+        "version": told.book.version,
+        "revision": str(told.revision),
+        "partial": told.partial,
+        "blocks": [_block(block, told.takes.get(block.id, [])) for block in told.blocks],
     }
 
 

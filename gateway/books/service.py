@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from gateway.books.changes import Revision, revision_of
 from gateway.books.choice import chosen, is_made
 from gateway.books.export import Export, Spoken, places_without_audio
 from gateway.books.progress import Progress, progress_of
@@ -31,7 +33,19 @@ _MOST_NAMED = 20
 _AT_ONCE = 100
 """Books whose progress is asked for together."""
 
-Whole = tuple[Book, list[BookBlock], dict[str, list[Job]], Progress]
+
+class Told(NamedTuple):
+    """A book as it is read: all of it, or what changed."""
+
+    book: Book
+    blocks: list[BookBlock]
+    """In order."""
+    takes: dict[str, list[Job]]
+    """Of these blocks, by the id of each."""
+    progress: Progress
+    revision: Revision
+    partial: bool
+    """Whether the other blocks are as they were told before."""
 
 
 class Books:
@@ -65,14 +79,21 @@ class Books:
         await self.store.add(book, order.blocks)
         return book
 
-    async def read(self, book_id: str) -> Whole:
-        """All of a book. Raises ApiError 404."""
+    async def read(self, book_id: str, since: Revision | None = None) -> Told:
+        """All of a book; with `since`, the blocks whose takes changed, where nothing else did.
+
+        Raises ApiError 404.
+        """
         async with self.store.rows() as rows:
             book = await rows.get(Book, book_id)
             if book is None:
                 raise gone()
             progress = (await progress_of(rows, [book_id]))[book_id]
-            return book, await blocks_of(rows, book_id), await takes_of(rows, book_id), progress
+            revision = await revision_of(rows, book)
+            changed = revision.takes_since(since)
+            blocks = await blocks_of(rows, book_id, changed)
+            takes = await takes_of(rows, book_id, changed)
+            return Told(book, blocks, takes, progress, revision, changed is not None)
 
     async def progress(self, book_ids: Sequence[str]) -> dict[str, Progress]:
         """Id -> how far it is."""

@@ -144,6 +144,7 @@ class BookStore:
         async with self.rows() as rows:
             statement = update(BookBlock).where(BookBlock.id == block.id)
             await rows.execute(statement.values(take=take_id, take_said=block.said))
+            await rows.execute(update(Book).where(Book.id == block.book_id).values(updated_at=now()))
 
     async def remove(self, book_id: str) -> list[str]:
         """Forget it with its blocks and takes; the ids of these."""
@@ -209,11 +210,18 @@ def _write(row: BookBlock, book: Book, block: NewBlock, place: int) -> None:
     row.said = said_in(book, row)
 
 
-async def blocks_of(rows: AsyncSession, book_id: str) -> list[BookBlock]:
-    """The blocks of a book, in order."""
+async def blocks_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> list[BookBlock]:
+    """The blocks of a book, in order. with_take: a condition that a take of each meets."""
     order = (BookBlock.position, BookBlock.id)
     statement = select(BookBlock).where(BookBlock.book_id == book_id).order_by(*order)
+    if with_take is not None:
+        statement = statement.where(BookBlock.id.in_(blocks_with(book_id, with_take)))
     return [block async for block in in_turns(rows, statement)]
+
+
+def blocks_with(book_id: str, take: Any) -> Any:
+    """Ids of the blocks of a book that have a take which meets the condition `take`."""
+    return select(Job.block_id).where(Job.book_id == book_id, take)
 
 
 async def _remove_blocks(rows: AsyncSession, book_id: str, gone: Collection[str]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.books.choice import chosen, is_awaited
-from gateway.books.store import LOCK, BookStore, delete_rows
+from gateway.books.store import LOCK, BookStore, blocks_with, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
 from gateway.database.transactions import flush_in_turns, in_turns, lock
@@ -146,11 +147,13 @@ def _new_take(book: Book, block: BookBlock, seed: int, first: bool, created_at: 
     )  # fmt: skip
 
 
-async def takes_of(rows: AsyncSession, book_id: str) -> dict[str, list[Job]]:
-    """Id of a block -> its takes, the oldest first."""
+async def takes_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> dict[str, list[Job]]:
+    """Id of a block -> its takes, the oldest first. with_take: as of `blocks_of`."""
     found: dict[str, list[Job]] = {}
     order = (Job.created_at, Job.id)
     statement = select(Job).where(Job.book_id == book_id).order_by(*order)
+    if with_take is not None:
+        statement = statement.where(Job.block_id.in_(blocks_with(book_id, with_take)))
     async for take in in_turns(rows, statement):
         found.setdefault(take.block_id, []).append(take)
     return found

@@ -18,6 +18,7 @@ from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
 from gateway.bodies import MOST_BODY_VALUES
 from gateway.books import Books
+from gateway.books.changes import Revision, parse_revision
 from gateway.books.export import Export
 from gateway.books.listing import describe, describe_row
 from gateway.books.request import (
@@ -99,6 +100,7 @@ async def _block_of(block: str, book: OwnBook, books: BooksDep) -> BookBlock:
 
 
 OwnBlock = Annotated[BookBlock, Depends(_block_of)]
+SinceQuery = Annotated[str, Query(max_length=64)]
 
 
 async def _take_of(books: Books, block: BookBlock, take_id: str) -> Job:
@@ -108,11 +110,13 @@ async def _take_of(books: Books, block: BookBlock, take_id: str) -> Job:
     return found
 
 
-async def _whole(books: Books, book_id: str, owner: str, status: int = 200) -> Response:
-    """The answer that tells all of a book."""
+async def _whole(
+    books: Books, book_id: str, owner: str, status: int = 200, since: Revision | None = None
+) -> Response:
+    """The answer that tells all of a book, or what changed in it."""
     async with books.turns.take(owner):
-        found = await books.read(book_id)
-        told = await asyncio.to_thread(lambda: json.dumps(describe(*found), ensure_ascii=False).encode())
+        found = await books.read(book_id, since)
+        told = await asyncio.to_thread(lambda: json.dumps(describe(found), ensure_ascii=False).encode())
     headers = {"Location": f"{PATH}/{book_id}"} if status == 201 else {}
     return Response(told, status, headers, "application/json")
 
@@ -146,9 +150,9 @@ async def create_book(
 
 
 @router.get("/{id}", response_class=Response)
-async def get_book(book: OwnBook, books: BooksDep) -> Response:
-    """All of a book: its blocks, their takes, and how far it is."""
-    return await _whole(books, book.id, book.owner)
+async def get_book(book: OwnBook, books: BooksDep, since: SinceQuery = "") -> Response:
+    """All of a book: its blocks, their takes, how far it is. `since` a `revision`: what changed alone."""
+    return await _whole(books, book.id, book.owner, since=parse_revision(since))
 
 
 @router.patch("/{id}", dependencies=[MUTATION], response_class=Response)

@@ -142,6 +142,26 @@ describe("a manuscript", () => {
     assert.deepEqual(texts(book.blocks), ["a typed", "b", "c"]);
   });
 
+  test("is told what changed alone, and asks for all of it where that does not add up", async () => {
+    const service = new Kept("a", "b");
+    const asked = [];
+    const take = (state) => [{ id: "j_1", state }];
+    const [one, other] = service.book().blocks;
+    const answers = [
+      { ...service.book(), revision: "2", partial: true, blocks: [{ ...other, takes: take("making") }], progress: { making: 1, queued: 0 } },
+      { ...service.book(), revision: "3", partial: true, blocks: [], progress: { making: 0, queued: 0 } },
+      { ...service.book(), revision: "4", partial: false, blocks: [one, { ...other, takes: take("ready") }], progress: { making: 0, queued: 0 } },
+    ];
+    service.get = async (id, { since }) => (asked.push(since), answers.shift());
+    const book = new Manuscript(service, { ...service.book(), revision: "1", partial: false });
+    const states = async () => (await book.refresh(), [...book.kept.values()].map(({ takes }) => takes[0]?.state));
+    assert.deepEqual(await states(), [undefined, "making"]);
+    assert.deepEqual(await states(), [undefined, "making"]); // that its take is ready was missed
+    assert.deepEqual(await states(), [undefined, "ready"]);
+    assert.deepEqual(asked, ["1", "2", undefined]);
+    assert.deepEqual(texts(book.blocks), ["a", "b"]);
+  });
+
   test("an answer that never comes holds up nothing that is saved after it", async () => {
     const service = new Kept("a");
     const silent = (_, { signal } = {}) => {

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.books import Books, turns
-from gateway.books.service import Whole
+from gateway.books.changes import Revision
+from gateway.books.service import Told
 from gateway.books.turns import OwnersTurns
 from gateway.errors import ApiError
 from tests.gateway.jobs.stage import running
@@ -48,9 +49,9 @@ async def test_of_many_requests_for_all_of_a_book_one_is_answered_at_a_time(
     """Forty for one of 10,000 blocks, or with it, held up everybody for half a second and more."""
     reading, read = [], Books.read
 
-    async def noted(self: Books, book_id: str) -> Whole:
+    async def noted(self: Books, book_id: str, since: Revision | None) -> Told:
         reading.append(book_id)
-        found = await read(self, book_id)
+        found = await read(self, book_id, since)
         assert len(reading) == 1
         reading.pop()
         return found

@@ -22,8 +22,8 @@ import { takeWarnings } from "./warnings.js";
 import { setMessage } from "./words.js";
 
 const REFRESH_MS = 1500;
-/** Long books are asked for less often: each answer holds all of them. */
-const REFRESH_MS_PER_BLOCK = 2;
+/** Long books are asked for less often: each of their blocks is counted then. */
+const REFRESH_MS_PER_BLOCK = 0.2;
 
 class Editor {
   #id = decodeURIComponent(location.pathname.split("/")[2]);

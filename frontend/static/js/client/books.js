@@ -44,8 +44,13 @@ export class Books {
     return this.#transport.json("/api/books", { method: "POST", once: true, json: book });
   }
 
-  get(id, options = {}) {
-    return this.#transport.json(bookPath(id), options);
+  /**
+   * All of a book. `since`, the `revision` of an earlier answer: where no more than takes changed, `partial` is true
+   * and the blocks of these takes are the only ones.
+   * @param {{since?: string, signal?: AbortSignal}} [options] @returns {Promise<object>}
+   */
+  get(id, { since, ...options } = {}) {
+    return this.#transport.json(withQuery(bookPath(id), { since }), options);
   }
 
   /** @param {{title?: string, voice?: string, language?: string}} changes */

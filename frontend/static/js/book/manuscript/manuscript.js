@@ -176,8 +176,9 @@ export class Manuscript extends EventTarget {
     await this.#next(async () => this.#take((await work(this.#books, this.id)) ?? (await this.#asked())));
   }
 
+  /** All of it, or what changed since the last answer. */
   #asked() {
-    return this.#books.get(this.id, this.#inTime());
+    return this.#books.get(this.id, { since: this.book.revision, ...this.#inTime() });
   }
 
   #inTime() {
@@ -204,12 +205,20 @@ export class Manuscript extends EventTarget {
     this.#emit("kept");
   }
 
+  /** Where a part of it does not add up, the next question is for all of it. */
   #keep(book) {
-    this.book = { ...book, blocks: undefined };
-    this.kept = new Map(book.blocks.map((block) => [block.id, block]));
+    const told = book.blocks.map((block) => [block.id, block]);
+    this.kept = new Map(book.partial ? [...this.kept, ...told] : told);
+    const whole = !book.partial || openTakes(this.kept) === book.progress.making + book.progress.queued;
+    this.book = { ...book, blocks: undefined, revision: whole ? book.revision : undefined };
   }
 
   #emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
+}
+
+/** How many takes wait or are being made. @param {Map<string, object>} kept */
+function openTakes(kept) {
+  return [...kept.values()].flatMap(({ takes }) => takes).filter(({ state }) => state === "making" || state === "queued").length;
 }
