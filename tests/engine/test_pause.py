@@ -82,6 +82,7 @@ def test_a_full_engine_queues_who_resumes() -> None:
     step(engine, 2)
     engine.resume("first")
     run_all(engine)
+    assert all(len(batch) == 1 for batch in engine.runner.batches)
     assert generated(first) == expected_tokens([1], 8)
     assert generated(second) == expected_tokens([2], 8)
 
@@ -109,12 +110,13 @@ def test_pausing_and_resuming_twice_is_harmless() -> None:
     assert generated(sequence) == expected_tokens([1, 2, 3], 9)
 
 
-def test_a_pause_takes_nothing_from_the_lead_over_the_listener() -> None:
+@pytest.mark.parametrize("steps", [0, 10], ids=["before its audio", "amid its audio"])
+def test_a_pause_takes_nothing_from_the_lead_over_the_listener(steps: int) -> None:
     now = [100.0]
     engine = LLMEngine(FakeRunner(), make_engine().config, clock=lambda: now[0])
     sequence = Sequence("a", [1], 30, token_seconds=0.1)
     engine.add(sequence)
-    step(engine, 10)
+    step(engine, steps)
     now[0] += 0.25
     before = lead_seconds(sequence, now[0])
     engine.pause("a")
