@@ -157,14 +157,14 @@ def doctor(
     console = Console(highlight=False)
     try:
         settings = load_settings(config)
-        gateway_settings, _ = check_children(config)
+        gateway_settings, worker_settings = check_children(config)
     except SettingsError as error:
         fail(error, 2)
     with console.status("looking around"):
         if fleet:
             findings = look_at_fleet(url, config, bundle)
         else:
-            findings = list(examine(settings, gateway_settings))
+            findings = list(examine(settings, gateway_settings, worker_settings.model))
     console.print(render(findings))
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)

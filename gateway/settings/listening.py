@@ -71,6 +71,8 @@ class ListeningSettings(BaseModel):
             raise ValueError("tls_certificate and tls_key belong together: give both or neither")
         if self.tls_certificate is not None:
             try:
+                for file in (self.tls_certificate, self.tls_key):
+                    file.open("rb").close()  # what is wrong with a file, ssl tells without its name
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
                 context.load_cert_chain(self.tls_certificate, self.tls_key, password=lambda: "")
             except OSError as error:  # an SSLError is one

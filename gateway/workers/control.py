@@ -115,7 +115,10 @@ class WorkerControl:
         if not is_success:
             raise WorkerUnreachable("the worker answers with an error")
         try:
-            return WorkerStatus.model_validate(json.loads(answer))  # from JSON, errors have copies of it
+            told = json.loads(answer)
+            if isinstance(told, dict) and told.keys() == {"state"}:  # what it tells strangers
+                raise WorkerUnreachable("the worker has another secret (VOXFLEET_WORKER_SECRET)")
+            return WorkerStatus.model_validate(told)  # from JSON, errors have copies of it
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(map(str, first["loc"]))

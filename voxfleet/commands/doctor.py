@@ -42,7 +42,6 @@ PACKAGES = (
 )
 ENCODERS = ("libmp3lame", "libopus", "aac", "flac")
 FRONTEND_PAGES = ("index.html", "admin.html")
-MINIMUM_FREE_GIB = 1.0
 
 
 class Verdict(StrEnum):
@@ -120,6 +119,16 @@ def check_bundled_voice() -> Finding:
     return Finding("Bundled voice", Verdict.OK, f"{len(files)} files, {mebibytes:.1f} MiB")
 
 
+def check_models(named: Iterable[str]) -> Finding:
+    """`named`: the models that `voxfleet serve` would start workers with."""
+    try:
+        for model in named:
+            check_model(model)
+    except ModelMissingError as error:
+        return Finding("Models", Verdict.FAIL, str(error))
+    return Finding("Models", Verdict.OK, ", ".join(named))
+
+
 def check_pages(directory: Path) -> Finding:
     """`directory`: the gateway's setting `frontend_dir`."""
     missing = [name for name in FRONTEND_PAGES if not (directory / name).is_file()]
@@ -178,16 +187,28 @@ def check_port(settings: ServeSettings) -> Finding:
     return Finding("Ports", Verdict.OK, f"{settings.port} is free, workers start at {worker_port.number}")
 
 
-def check_disk(data_dir: Path) -> Finding:
-    """Where the gateway keeps what it is given: the folder, or the one that it is made in."""
+def check_disk(data_dir: Path, least_gb: float) -> Finding:
+    """Where the gateway keeps what it is given: the folder, or the one that it is made in.
+
+    `least_gb`: its setting `min_free_disk_gb`.
+    """
     try:
         folder = next(parent for parent in (data_dir, *data_dir.absolute().parents) if parent.exists())
         with TemporaryFile(dir=folder):
-            free_gib = shutil.disk_usage(folder).free / 2**30
+            free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
         return Finding("Disk", Verdict.FAIL, f"data_dir {data_dir} cannot be written: {error.strerror}")
-    verdict = Verdict.OK if free_gib >= MINIMUM_FREE_GIB else Verdict.WARN
-    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {data_dir.absolute()}")
+    return judge_disk(free_bytes, least_gb, f"in {data_dir.absolute()}")
+
+
+def judge_disk(free_bytes: int, least_gb: float, where: str) -> Finding:
+    """`where`: where so much is free. Warned of as by the alert VoxFleetDiskAlmostFull."""
+    room = f"{free_bytes / 2**30:.1f} GiB" if free_bytes >= 2**30 else f"{free_bytes / 2**20:.0f} MiB"
+    if free_bytes >= max(2 * least_gb, 1) * 10**9:
+        return Finding("Disk", Verdict.OK, f"{room} free {where}")
+    if free_bytes >= least_gb * 10**9 and free_bytes > 0:
+        return Finding("Disk", Verdict.WARN, f"{room} free {where}: soon nothing more can be kept")
+    return Finding("Disk", Verdict.WARN, f"{room} free {where}: nothing is recorded and no voice taken")
 
 
 def check_database(url: str, data_dir: Path) -> Finding:
@@ -224,20 +245,27 @@ def check_test_tools() -> Finding:
     return Finding("Test tools", Verdict.OK, ", ".join(tools))
 
 
-def examine(settings: ServeSettings, gateway: GatewaySettings) -> Iterable[Finding]:
-    """All findings, one by one as they are made (loading PyTorch takes some seconds)."""
+def examine(
+    settings: ServeSettings, gateway: GatewaySettings, worker_model: str = "bundled"
+) -> Iterable[Finding]:
+    """All findings, one by one as they are made (loading PyTorch takes some seconds).
+
+    `worker_model`: what workers speak where `settings` name nothing.
+    """
+    models = [settings.model or worker_model, *filter(None, [settings.text_model])]
     checks: tuple[Callable[[], Finding], ...] = (
         check_python,
         check_packages,
         check_torch,
         lambda: check_device(settings.device),
         check_bundled_voice,
+        lambda: check_models(models),
         lambda: check_pages(gateway.frontend_dir),
         check_encoders,
         check_sandbox,
         lambda: check_aligner(gateway.aligner),
         lambda: check_port(settings),
-        lambda: check_disk(gateway.data_dir),
+        lambda: check_disk(gateway.data_dir, gateway.min_free_disk_gb),
         lambda: check_database(gateway.database, gateway.data_dir),
         lambda: check_temporary_files(gateway.max_adapter_bytes),
         check_test_tools,

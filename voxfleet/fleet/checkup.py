@@ -18,8 +18,8 @@ from gateway.operations.fleet import FAILING_STARTS, KindReport
 from gateway.workers.registration import LEFT
 from sockets.authorities import authorities
 from telemetry.build import build
-from voxfleet.commands.doctor import Finding, Verdict
-from voxfleet.fleet.desk import admin_headers, checked, unanswered
+from voxfleet.commands.doctor import Finding, Verdict, judge_disk
+from voxfleet.fleet.desk import admin_headers, checked, message_of, unanswered
 
 PATHS = {
     "version": "/version",
@@ -29,7 +29,10 @@ PATHS = {
     "fleet": "/api/fleet",
     "log": "/api/log?limit=200",
 }
-_ANSWER_SECONDS = 10.0
+_FROM_DATABASE = frozenset({"storage"})
+"""Those that are no answers while the database fails."""
+_ANSWER_SECONDS = 30.0
+"""A database that is silent is waited for meanwhile."""
 _CLOCK_SECONDS = 5.0
 _SERVING = ("IDLE", "BUSY")
 
@@ -40,6 +43,8 @@ class Look:
 
     url: str
     answers: dict[str, Any] = field(default_factory=dict)
+    database_problem: str = ""
+    """What was answered instead of what is `_FROM_DATABASE`."""
     metrics: str = ""
     clock_ahead_seconds: float = 0.0
 
@@ -68,9 +73,13 @@ def look(url: str, token: str) -> Look:
             verify=authorities(),
         ) as client:
             for name, path in PATHS.items():
-                answer = checked(client.get(path))
-                seen.answers[name] = answer.json()
-            seen.metrics = checked(client.get("/metrics")).text
+                answer = client.get(path)
+                if answer.status_code == 503 and name in _FROM_DATABASE:
+                    seen.database_problem = message_of(answer)
+                else:
+                    seen.answers[name] = checked(answer).json()
+            answer = checked(client.get("/metrics"))  # which waits for nothing: its date is of now
+            seen.metrics = answer.text
     except httpx.HTTPError as error:
         raise unanswered(url, error) from error
     if told := answer.headers.get("date"):
@@ -87,7 +96,10 @@ def judge(seen: Look) -> Iterator[Finding]:
     yield from _of_each(seen.workers)
     yield from _of_models(seen.workers)
     yield _of_queue(seen)
-    yield _of_disk(seen.answers["storage"])
+    if seen.database_problem:
+        yield Finding("Database", Verdict.FAIL, f"{seen.database_problem}; the gateway's log says why")
+    else:
+        yield _of_disk(seen.answers["storage"])
     yield _of_clock(seen.clock_ahead_seconds)
     yield from map(_of_kind, kinds)
 
@@ -178,9 +190,8 @@ def _of_queue(seen: Look) -> Finding:
 
 
 def _of_disk(storage: dict[str, Any]) -> Finding:
-    free_gib, least = storage["free_bytes"] / 2**30, storage["limits"]["min_free_disk_gb"] or 0
-    verdict = Verdict.WARN if free_gib < 2 * least else Verdict.OK
-    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free where recordings are kept")
+    least_gb = storage["limits"]["min_free_disk_gb"] or 0
+    return judge_disk(storage["free_bytes"], least_gb, "where recordings are kept")
 
 
 def _of_clock(ahead_seconds: float) -> Finding:

@@ -180,8 +180,12 @@ def checked(answer: httpx.Response) -> httpx.Response:
     """The answer. Raises DeskError with the gateway's words where it is none of success."""
     if answer.is_success:
         return answer
+    raise DeskError(f"the gateway refuses: {message_of(answer)}")
+
+
+def message_of(refusal: httpx.Response) -> str:
+    """The gateway's words, else the status."""
     try:
-        message = answer.json()["error"]["message"]
+        return refusal.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):
-        message = f"HTTP {answer.status_code}"
-    raise DeskError(f"the gateway refuses: {message}")
+        return f"HTTP {refusal.status_code}"

@@ -74,8 +74,9 @@ def test_what_is_no_certificate_is_refused_by_name(tmp_path: Path) -> None:
         {"tls_certificate": key, "tls_key": certificate},
         {"tls_certificate": tmp_path / "missing.pem", "tls_key": key},
     ):
-        with pytest.raises(ValidationError, match="tls_certificate and tls_key"):
+        with pytest.raises(ValidationError, match="tls_certificate and tls_key") as refused:
             load_settings(**wrong)
+    assert str(tmp_path / "missing.pem") in str(refused.value)
 
 
 async def test_a_renewed_certificate_is_shown_without_a_restart(

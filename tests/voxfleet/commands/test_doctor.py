@@ -88,11 +88,36 @@ def test_a_machine_without_a_folder_for_temporary_files_is_told_of(monkeypatch: 
 
 def test_the_disk_is_that_of_the_data(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found, refused = (doctor.check_disk(tmp_path / name) for name in ("not/yet", "file/data"))
+    found, refused = (doctor.check_disk(tmp_path / name, 1.0) for name in ("not/yet", "file/data"))
     assert found.verdict is not Verdict.FAIL and f"free in {tmp_path}/not/yet" in found.detail
     assert refused.verdict is Verdict.FAIL
     assert refused.detail == f"data_dir {tmp_path}/file/data cannot be written: Not a directory"
     assert {path.name for path in tmp_path.iterdir()} == {"file"}
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "least_gb", "verdict", "told"),
+    [
+        (100 << 30, 1, Verdict.OK, "100.0 GiB free here"),
+        (1_900_000_000, 1, Verdict.WARN, "1.8 GiB free here: soon nothing more can be kept"),
+        (999_000_000, 1, Verdict.WARN, "953 MiB free here: nothing is recorded and no voice taken"),
+        (999_000_000, 0, Verdict.WARN, "953 MiB free here: soon nothing more can be kept"),
+        (0, 0, Verdict.WARN, "0 MiB free here: nothing is recorded and no voice taken"),
+    ],
+)
+def test_a_disk_that_is_almost_full_is_told_of(
+    free_bytes: int, least_gb: float, verdict: Verdict, told: str
+) -> None:
+    found = doctor.judge_disk(free_bytes, least_gb, "here")
+    assert (found.verdict, found.detail) == (verdict, told)
+
+
+def test_a_model_that_the_settings_name_is_looked_for(tmp_path: Path) -> None:
+    assert doctor.check_models(["bundled", "openbmb/VoxCPM2"]).verdict is Verdict.OK
+    settings = ServeSettings(port=0, text_model=str(tmp_path / "none"))
+    findings = doctor.examine(settings, GatewaySettings(data_dir=tmp_path))
+    found = next(finding for finding in findings if finding.subject == "Models")
+    assert found.verdict is Verdict.FAIL and found.detail == f"no such model directory: {tmp_path}/none"
 
 
 def test_the_database_is_the_one_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +171,7 @@ def test_only_a_failure_fails_the_command(
 def test_every_check_reports_exactly_once(tmp_path: Path) -> None:
     findings = list(doctor.examine(ServeSettings(port=0), GatewaySettings(data_dir=tmp_path)))
     assert str(tmp_path) in next(finding.detail for finding in findings if finding.subject == "Disk")
-    assert len({finding.subject for finding in findings}) == len(findings) == 14
+    assert len({finding.subject for finding in findings}) == len(findings) == 15
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
     text = console.export_text()

@@ -17,7 +17,7 @@ from telemetry.build import VERSION, build
 from tests.e2e.processes import gateway, worker
 from tests.gateway.callers.administration import ADMIN_TOKEN
 from voxfleet.commands.doctor import Verdict
-from voxfleet.fleet.checkup import Look, judge, look
+from voxfleet.fleet.checkup import PATHS, Look, judge, look
 from voxfleet.fleet.desk import DeskError
 from voxfleet.fleet.support import Veil, write_bundle
 
@@ -114,6 +114,27 @@ def test_two_revisions_of_a_model_are_told() -> None:
     other = {**seen.workers[0], "id": "w1", "model_info": {"name": "m", "revision": "2"}}
     seen.answers["workers"]["workers"].append(other)
     assert "2 revisions of m" in " ".join(finding.detail for finding in judge(seen))
+
+
+def test_while_the_database_fails_the_rest_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, long_ago = told().answers, {"Date": "Sun, 29 Nov 2020 00:00:00 GMT"}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode()
+        if path == "/metrics":
+            return httpx.Response(200, text="voxfleet_tasks 3")
+        (name,) = [name for name, known in PATHS.items() if known == path]
+        if name == "storage":
+            return httpx.Response(503, json={"error": {"message": "what is kept cannot be reached"}})
+        return httpx.Response(200, json=answers[name], headers=long_ago)
+
+    made, transport = httpx.Client, httpx.MockTransport(answer)
+    monkeypatch.setattr(httpx, "Client", lambda **options: made(**options, transport=transport))
+    findings = {one.subject: one for one in judge(look("http://gateway", ADMIN_TOKEN))}
+    assert findings["Database"].verdict is Verdict.FAIL
+    assert findings["Database"].detail.startswith("what is kept cannot be reached")
+    assert findings["Workers"].verdict is Verdict.OK and "Disk" not in findings
+    assert findings["Clock"].verdict is Verdict.OK, "an answer that waited for the database has an old date"
 
 
 def test_the_same_address_is_the_same_number() -> None:

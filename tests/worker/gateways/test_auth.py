@@ -7,6 +7,8 @@ import httpx
 import pytest
 import websockets
 
+from gateway.workers.client import WorkerUnreachable
+from tests.security.workers.registrar import client_of
 from tests.worker.harness import Client, WorkerProcess
 from worker.app import create_app
 from worker.protocol import GENERATE_PATH, SLOTS_PATH, Accepted
@@ -91,6 +93,12 @@ async def test_a_socket_without_the_secret_is_refused_at_the_handshake(
             pass
     assert caught.value.response.status_code == 401
     assert b'"unauthorized"' in caught.value.response.body
+
+
+async def test_a_gateway_with_another_secret_is_told_that_it_is_that(guarded: WorkerProcess) -> None:
+    async with client_of(guarded.url) as client:
+        with pytest.raises(WorkerUnreachable, match="another secret"):
+            await client.control.status()
 
 
 async def test_with_the_secret_everything_is_open(guarded: WorkerProcess) -> None:
