@@ -95,7 +95,7 @@ def _from_ljspeech(table: Path) -> Iterator[Recording]:
         if len(columns) < 2 or not columns[-1].strip():
             raise DatasetError(f"{where} is not a name and a text with | between them")
         name = columns[0].strip()
-        name = name if name.endswith(AUDIO_SUFFIXES) else f"{name}.wav"
+        name = name if name.lower().endswith(AUDIO_SUFFIXES) else f"{name}.wav"
         folders = (table.parent / "wavs", table.parent)
         found = next((folder / name for folder in folders if (folder / name).is_file()), None)
         if found is None:
@@ -108,7 +108,9 @@ def _from_pairs(folder: Path) -> Iterator[Recording]:
     audio = sorted(
         file
         for file in folder.rglob("*")
-        if file.suffix.lower() in AUDIO_SUFFIXES and runs.isdisjoint(file.parents)
+        if file.suffix.lower() in AUDIO_SUFFIXES
+        and runs.isdisjoint(file.parents)
+        and not _is_hidden(file.relative_to(folder))
     )
     audio.sort(key=lambda file: AUDIO_SUFFIXES.index(file.suffix.lower()), reverse=True)
     audio = sorted({file.with_suffix(""): file for file in audio}.values())  # the best of each recording
@@ -119,11 +121,12 @@ def _from_pairs(folder: Path) -> Iterator[Recording]:
             f"{without[0].with_suffix('.txt').name}; a transcript is a text file of the same name"
         )
     for file in audio:
-        try:
-            text = file.with_suffix(".txt").read_text(encoding="utf-8-sig").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DatasetError(f"{file.with_suffix('.txt').name} cannot be read: {error}") from error
-        yield Recording(file, " ".join(text.split()))
+        yield Recording(file, " ".join(_read_text(file.with_suffix(".txt")).split()))
+
+
+def _is_hidden(file: Path) -> bool:
+    """Systems put such beside what people copy: macOS a `._1.wav` for 1.wav, with no audio in it."""
+    return any(part.startswith(".") for part in file.parts)
 
 
 def _existing(folder: Path, name: str, where: str) -> Path:
@@ -133,8 +136,15 @@ def _existing(folder: Path, name: str, where: str) -> Path:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # strings of JSON may hold other separators
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path.name} cannot be read: {error}") from error
+    lines = _read_text(path).split("\n")  # strings of JSON may hold other separators
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _read_text(path: Path) -> str:
+    """Raises DatasetError, naming the file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path.name} is no text in UTF-8; save it as that") from error
+    except OSError as error:
+        raise DatasetError(f"{path.name} cannot be read: {error}") from error

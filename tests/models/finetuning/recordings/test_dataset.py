@@ -43,6 +43,15 @@ def test_samples_of_a_run_among_the_recordings_are_none_of_them(tmp_path: Path) 
     assert found == [tmp_path / "1.wav", tmp_path / "more" / "1.wav"]
 
 
+def test_what_systems_hide_among_recordings_is_none_of_them(tmp_path: Path) -> None:
+    """As on a disk that macOS has written to. The folder itself may lie in a hidden one."""
+    data = tmp_path / ".cache" / "recordings"
+    touch(data / "1.wav", data / "._1.wav", data / ".Trashes" / "2.wav", data / "__MACOSX" / "._3.wav")
+    (data / "1.txt").write_text("Hello.")
+    (data / "._1.txt").write_bytes(b"\x00\x05\x16\x07")
+    assert read_dataset(data) == [Recording(data / "1.wav", "Hello.")]
+
+
 def test_the_packages_manifest_names_files_beside_it(tmp_path: Path) -> None:
     touch(tmp_path / "clips" / "1.wav", tmp_path / "2.wav")
     lines = [
@@ -73,6 +82,13 @@ def test_ljspeechs_table_reads_the_spoken_form(tmp_path: Path) -> None:
     assert [item.text for item in read_dataset(tmp_path)] == ["in nineteen ninety nine", "Only this"]
 
 
+def test_ljspeechs_table_may_name_files_with_their_suffix(tmp_path: Path) -> None:
+    touch(tmp_path / "1.WAV", tmp_path / "wavs" / "2.flac")
+    (tmp_path / "metadata.csv").write_text("1.WAV|One.\n2.flac|Two.\n")
+    expected = [Recording(tmp_path / "1.WAV", "One."), Recording(tmp_path / "wavs" / "2.flac", "Two.")]
+    assert read_dataset(tmp_path) == expected
+
+
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
     [
@@ -84,11 +100,13 @@ def test_ljspeechs_table_reads_the_spoken_form(tmp_path: Path) -> None:
         ("metadata.csv", "LJ1", "line 1 is not a name and a text"),
         ("metadata.csv", "LJ1|x", "there is no LJ1.wav"),
         ("other.md", "", "a.wav has no a.txt"),
+        ("a.txt", "caf\u00e9", "a.txt is no text in UTF-8; save it as that"),
+        ("metadata.csv", "a|caf\u00e9", "metadata.csv is no text in UTF-8"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, file: str, content: str, reason: str) -> None:
     touch(tmp_path / "a.wav")
-    (tmp_path / file).write_text(content)
+    (tmp_path / file).write_text(content, encoding="latin-1")
     with pytest.raises(DatasetError, match=reason):
         read_dataset(tmp_path)
 
