@@ -21,6 +21,7 @@ import errno
 import json
 import sys
 from dataclasses import asdict
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -210,6 +211,8 @@ def clean_sessions(
 
 def main() -> None:
     """The `voxfleet` command. What it prints is written at once, and may find no room."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every name of a file is text
     try:
         app()
     except OSError as error:

@@ -43,6 +43,17 @@ def test_no_room_for_figures_is_told_of_their_file() -> None:
     assert result.stderr == "error: --json /dev/full cannot be written: No space left on device\n"
 
 
+def test_the_name_of_a_file_that_is_no_text_is_printed(tmp_path: Path) -> None:
+    """In locales such as en_US.UTF-8, where Python's standard output is strict."""
+    file = tmp_path / os.fsdecode(b"\xff.wav")
+    with file.open("wb") as written:
+        soundfile.write(written, [0.0] * 1000, 16000, format="WAV")
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    command = voxfleet("detect", str(file))
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (1, b"") and b"\\udcff.wav" in result.stdout
+
+
 @pytest.mark.parametrize(("argument", "typed"), [((b"\xff",), b""), ((), b"\xff\n")])
 def test_what_is_asked_in_another_encoding_is_refused(argument: tuple[bytes, ...], typed: bytes) -> None:
     command = [*voxfleet("chat", "--url", "http://127.0.0.1:1"), *argument]
