@@ -93,6 +93,8 @@ class TextTokenizer:
         """
         if self.chat_template is None:
             raise RequestError("this model has no chat template", "messages", "unsupported")
+        if not isinstance(messages, Sequence):
+            raise RequestError(f"a conversation must be a list of messages, got {messages!r}", "messages")
         if strange := [message for message in messages if not isinstance(message, Mapping)]:
             wanted = 'a message must be a mapping, as {"role": "user", "content": "Hello!"}'
             raise RequestError(f"{wanted}, got {strange[0]!r}", "messages")

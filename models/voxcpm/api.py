@@ -55,6 +55,9 @@ class VoxCPM(forks.OfOneProcess):
     """
 
     def __init__(self, engine: VoxCPMEngine | DevicePool) -> None:
+        """engine: what `from_pretrained` loads. Raises TypeError for the name of a model."""
+        if isinstance(engine, str | Path):
+            raise TypeError(f"a model is loaded by VoxCPM.from_pretrained({str(engine)!r})")
         self._engine = engine
         self._recordings = LatentMemory()
         if isinstance(engine, DevicePool):
@@ -174,6 +177,9 @@ class VoxCPM(forks.OfOneProcess):
             max_seconds=max_seconds,
         )
         check_numbers(request, self.info.patch_seconds)
+        if min_seconds is not None and max_seconds is not None and min_seconds > max_seconds:
+            problem = f"min_seconds is {min_seconds}, above the {max_seconds} of max_seconds"
+            raise RequestError(problem, param="min_seconds")
         texts = parts(text, self.info.part_characters, self.info.languages)
         return SpeechStream(self._loop, request, texts, self.info, owner=self)
 
@@ -188,11 +194,13 @@ class VoxCPM(forks.OfOneProcess):
         with. Raises models.lora.adapter.AdapterError naming what is wrong with it, RequestError where this
         device serves none.
         """
+        if not isinstance(path, str | Path):
+            raise RequestError(f"path must be that of an adapter's folder, got {path!r}", param="path")
         return self._engine.load_adapter(name, Path(path))
 
     def unload_lora(self, name: str = DEFAULT_ADAPTER) -> bool:
         """Forget an adapter; False when there is none of that name."""
-        return self._engine.adapters.remove(name)
+        return self._engine.adapters.remove(_adapter_name(name))
 
     def list_loras(self) -> list[AdapterInfo]:
         """The loaded adapters."""
@@ -201,7 +209,7 @@ class VoxCPM(forks.OfOneProcess):
     def set_lora_enabled(self, enabled: bool, name: str | None = None) -> None:
         """Switch one adapter on or off, or all. Raises RequestError for an unknown name."""
         check_switch("enabled", enabled, of_request=True)
-        self._engine.adapters.enable(enabled, name)
+        self._engine.adapters.enable(enabled, None if name is None else _adapter_name(name))
 
     def reset_lora(self) -> None:
         """Forget all adapters."""
@@ -225,9 +233,7 @@ class VoxCPM(forks.OfOneProcess):
         adapters = self._engine.adapters
         if lora is None:
             return adapters.find(DEFAULT_ADAPTER)
-        if not isinstance(lora, str):
-            raise RequestError(f"lora must be the name of an adapter, got {lora!r}", param="adapter")
-        return adapters.get(lora) if lora else None
+        return adapters.get(lora) if _adapter_name(lora) else None
 
     def _encode(self, audio: Audio | None, role: AudioRole, denoise: bool) -> np.ndarray | None:
         if audio is None:
@@ -246,6 +252,13 @@ class VoxCPM(forks.OfOneProcess):
             return self._engine.encode_audio(heard, sample_rate, role)
 
         return self._recordings.get(content, encoded)
+
+
+def _adapter_name(name: object) -> str:
+    """Raises RequestError for what is no text."""
+    if not isinstance(name, str):
+        raise RequestError(f"an adapter is named by a text, got {name!r}", param="adapter")
+    return name
 
 
 def _samples_of(audio: Audio, role: AudioRole) -> tuple[np.ndarray, int]:

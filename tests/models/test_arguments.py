@@ -57,10 +57,33 @@ def test_what_is_no_recording_is_refused(voice: VoxCPM, audio: Any) -> None:
         assert refused.value.param == role
 
 
-def test_the_name_of_an_adapter_is_a_text(voice: VoxCPM) -> None:
-    with pytest.raises(RequestError, match="name of an adapter") as refused:
-        voice.generate("hello", lora=["anna"])
-    assert refused.value.param == "adapter"
+def test_a_least_length_above_the_longest_is_refused(voice: VoxCPM) -> None:
+    with pytest.raises(RequestError, match="min_seconds is 2, above the 1 of max_seconds") as refused:
+        voice.generate(LONG, min_seconds=2, max_seconds=1)
+    assert refused.value.param == "min_seconds"
+
+
+@pytest.mark.parametrize("name", [5, ["anna"], b"anna"])
+def test_the_name_of_an_adapter_is_a_text(voice: VoxCPM, name: Any) -> None:
+    for use in (
+        lambda: voice.generate("hello", lora=name),
+        lambda: voice.unload_lora(name),
+        lambda: voice.set_lora_enabled(False, name),
+    ):
+        with pytest.raises(RequestError, match="an adapter is named by a text, got") as refused:
+            use()
+        assert refused.value.param == "adapter"
+
+
+@pytest.mark.parametrize("path", [None, 5, b"anna"])
+def test_an_adapter_is_loaded_from_a_folder(voice: VoxCPM, path: Any) -> None:
+    with pytest.raises(RequestError, match="path must be that of an adapter's folder, got"):
+        voice.load_lora(path)
+
+
+def test_the_name_of_a_model_is_no_engine() -> None:
+    with pytest.raises(TypeError, match=r"VoxCPM\.from_pretrained\('bundled'\)"):
+        VoxCPM("bundled")  # type: ignore[arg-type]
 
 
 def test_an_adapter_is_switched_by_a_truth_value(voice: VoxCPM) -> None:

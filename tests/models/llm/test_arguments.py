@@ -52,6 +52,8 @@ def test_what_is_no_list_of_prompts_messages_or_parameters_is_refused(llm: LLM) 
     for messages in ("Hello.", ["Hello."], [["Hello."]]):
         with pytest.raises(RequestError, match=r"a message must be a mapping, .* got 'H"):
             llm.chat(messages)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="a conversation must be a list of messages, got 3"):
+        llm.chat([3])  # type: ignore[list-item]
     for params in ([None], [{"temperature": 0}], {"temperature": 0}, 5, 0, {}, "temperature"):
         with pytest.raises(RequestError, match="must be SamplingParams"):
             llm.generate(["Hello."], params)  # type: ignore[arg-type]
