@@ -74,6 +74,7 @@ RULES: tuple[Rule, ...] = (
         r"T\d\d:\d\d(?::\d\d)?(?P<say>(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))(?!\d)",
         _offset,
     ),
+    rule(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
     rule(rf"第\s?(?P<say>{NUMBER})(?!\d|\.\d)", say_number),
     rule(r"(?<=月)\s?(?P<say>\d{1,2})(?=[日号])", say_number),
     rule(rf"(?<![\dA-Za-z.,第])2(?={_TWO_OF})", "两"),
@@ -113,7 +114,6 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\d-])(?P<say>(?:19|20)\d\d)(?=[QH]\d(?!\d))", _years),
     rule(r"(?<=FY)(?P<say>(?:19|20)\d\d)(?!\d)", _years),
     rule(rf"(?<![A-Za-z\d.-])(?P<say>({NUMBER})\s?[-–—~～]\s?({NUMBER})\s?[%％])", _percents),
-    rule(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})(?![A-Za-z0-9-])", _exponent),
     rule(
         rf"(?<=\d)(?P<unit>[{_HAN}%％])(?P<say>\s?[-–—~～]\s?)"
         r"(?=[$€£¥￥]?\d[\d.,]{0,20}(?P=unit)|\d{1,2}月\d{1,2}[日号]|上午|中午|下午|晚上|凌晨)",

@@ -102,6 +102,7 @@ def _arc(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}度{cardinal(int(match[2]))}分{seconds}"
 
 
+_SET = r"\d{1,2}[-:：]\d{1,2}(?:[（(]\d{1,2}[）)])?"
 RULES: tuple[Rule, ...] = (
     rule(
         rf"(?P<book>{_BOOKS})》?\s?(?P<say>(?P<chapter>\d{{1,3}})[:：](?P<verse>\d{{1,3}})"
@@ -122,7 +123,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[国省县]道)\s?[GSX]?(?P<say>\d{3})(?!\d)", _phone),
     rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", say_digits),
     rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", say_digits),
-    rule(r"(?P<say>[（(]0\d{2,3}[）)]\s?\d{7,8})(?!\d)", _phone),
+    rule(r"(?P<say>[（(]0\d{1,3}[）)]\s?\d{3,4}[- ]?\d{4})(?![\d-])", _phone),
+    rule(r"(?:ICP[备证]|公网安备)\s?(?P<say>\d{6,14})(?!\d)", say_digits),
+    rule(r"(?<=\d号)-(?=\d{1,2}(?!\d))", "杠"),
     rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", say_digits),
     rule(r"(?<=[A-Za-z])(?P<say>(?:-\d{1,8}){2,5})(?![\w-])", _numbered),
     rule(r"(?<![\d.])(\d{1,2})/(\d{1,2})(?=\s?[（(](?:周|星期))", _day),
@@ -156,13 +159,13 @@ RULES: tuple[Rule, ...] = (
         _scores,
     ),
     rule(
-        r"(?<![\d-])(?P<say>\d{1,2}[-:：]\d{1,2}(?:[、，,]\s?\d{1,2}[-:：]\d{1,2}){1,6})"
-        r"(?=\s?的?(?:比分|获胜|取胜|战胜|击败|横扫|逆转|不敌))",
+        rf"(?<![\d-])(?P<say>{_SET}(?:[、，,]\s?{_SET}){{1,6}})"
+        r"(?=\s?的?(?:比分|获胜|取胜|战胜|击败|横扫|逆转|不敌|晋级|夺冠|胜出|过关|挺进|淘汰|负于|险胜))",
         _scores,
     ),
     rule(r"(?<=[（(〔\[【])(?P<say>(?:19|20)\d\d)(?=[）)〕\]】])", say_digits),
     rule(r"(?<=第\d[局盘节场][：:])\s?(\d{1,3})-(\d{1,3})(?![\d-])", score),
-    rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|新?款|[届版]|级(?!台阶|阶梯))", say_digits),
+    rule(r"(?<!\d)(?P<say>(?:19|20)\d\d)(?=[上下]半年|新?款|[届版]|修[订正]|级(?!台阶|阶梯))", say_digits),
     rule(r"(?<!\d)(?P<say>\d{2,3})(?=年\d{1,2}月)", say_digits),
     rule(r"(?<=[（(])(?P<say>(?:1\d{3}|20\d\d)\s?[-–—~～]\s?(?:1\d{3}|20\d\d))(?=[）)])", _years),
     rule(r"(?<=公元|元前)\s?(?P<say>\d{3,4})(?=年)", say_digits),

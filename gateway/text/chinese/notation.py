@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import Rule, rule
 
 _BEFORE = {"∵": "因为", "∴": "所以", "∠": "角", "△": "三角形", "∀": "对任意", "∃": "存在"}
 _BETWEEN = {
     "∈": "属于", "∉": "不属于", "⊂": "包含于", "⊆": "包含于", "∪": "并", "∩": "交", "⊥": "垂直于",
-    "∥": "平行于", "≌": "全等于", "∽": "相似于", "∝": "正比于", "⇌": "可逆生成",
+    "≡": "恒等于", "∥": "平行于", "≌": "全等于", "∽": "相似于", "∝": "正比于", "⇌": "可逆生成",
 }  # fmt: skip
 _SHORT_NUMBERS = "1(?:10|19|20|22)"
 """Which the grammars read as of a telephone, whatever is measured."""
@@ -27,6 +28,11 @@ def _cardinal(match: re.Match[str]) -> str:
 
 def _factorial(match: re.Match[str]) -> str:
     return f"{number(match['n'])}的阶乘{'等于' if match['equals'] else ''}"
+
+
+def _logarithm(match: re.Match[str]) -> str:
+    of = number(match[2]) if match[2].isdecimal() else match[2]
+    return f"以{number(match[1])}为底{of}的对数"
 
 
 def _over(match: re.Match[str]) -> str | None:
@@ -59,6 +65,13 @@ def _share(match: re.Match[str]) -> str:
     return f"{bottom}分之{top}"
 
 
+def _integral(match: re.Match[str]) -> str:
+    """From where to where it goes."""
+    first, last = number(match["first"].translate(_LOWERED)), match["last"]
+    return f"从{first}到{'无穷大' if last == '∞' else number(last.translate(FIGURES))}的积分，"
+
+
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _RUNS = {"∑": "求和", "∏": "求积", "∫": "积分"}
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z\d)²³])([A-Za-z\d]{1,12})⁄([A-Za-z\d]{1,12})(?![A-Za-z\d(²³^])", _share),
@@ -71,6 +84,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![A-Za-z])lim\((?=[^()]{1,30}→)", "极限，当"),
     rule(r"(?<![A-Za-z])lim\([^()]{1,30}→[^()]{1,30}(?P<say>\)\s?)", "时，"),
+    rule(rf"∫(?P<first>[₀-₉]{{1,3}})(?P<last>[{RAISED}]{{1,3}}|∞)\s?", _integral),
+    rule(r"(?<![A-Za-z])log(\d{1,2})\s(\d{1,6}|[a-z])(?![\w.])", _logarithm),
+    rule(r"≡(?=[^，。]{1,12}\(mod)", "同余于"),
+    rule(r"(?<=\([a-z])-(?=[a-z\d]\))|(?<=\(\d)-(?=[a-z]\))", "减"),
     rule(r"[∑∏∫]\s?", lambda match: _RUNS[match[0].strip()]),
     rule(r"(?<=[\w)])\^(?=\([^()]{1,40}\))", "的"),
     rule(r"(?<=[\w)])\^\([^()]{1,40}(?P<say>\))", ")次方"),

@@ -144,7 +144,7 @@ RULES: tuple[Rule, ...] = (
         _say_phone,
     ),
     rule(
-        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?#?"
+        r"(?:邮编|邮递区号|统一编号|验证码|密码|尾号|端口|房间号|账号|卡号|QQ[号群]?号?|身份证号?码?|编号|学号|工号|代码)[：:是为]?\s?#?"
         r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
         lambda match: "，".join(map(digits, match["say"].split())),
     ),
@@ -193,6 +193,7 @@ RULES: tuple[Rule, ...] = (
         rf"{_MINUS}(?<![\d.^])(?P<amount>{NUMBER})\s?(?P<unit>{UNIT})(?![A-Za-z0-9²³])(?!\s?[-–—~～]\d)",
         lambda match: ("负" if match["after"] else "") + _unit(match),
     ),
+    rule(rf"(?<=\d[eE][+-]\d\d)\s?(?P<unit>{UNIT})(?![A-Za-z0-9²³])", lambda match: UNITS[match["unit"]]),
     rule(
         r"(?<![\d./])(\d{1,3}(?:\.\d+)?)/(\d{1,4})(?![\d/.])",
         lambda match: f"{number(match[1])}斜杠{number(match[2])}" if "." in match[1] else _fraction(match),
@@ -229,6 +230,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z\d)<>=-])(?P<say>[<>])\s?(?=\d)", _operator),
     rule(r"(?<=[0-9A-Za-z])(?P<say>\s?<\s?)(?=[0-9A-Za-z])", "小于"),
     rule(r"(?<=\d)(?P<say>\s?[-−]\s?)(?=\d+(?:\.\d+)?\s?=)", "减"),
+    rule(r"(?<=\d)[-−](?=\d{1,6}(?:[×÷](?!10[\^⁰-⁹])[\da-z]|\+\d)[^，。]{0,40}=)", "减"),
     rule(r"(?:(?<=\d[%％℃])|(?<=\d°C))(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
     rule(r"(?<=\d)(?P<say>\s?[-–—~～]+\s?)(?=[$€£¥￥]?\d)", "到"),
     rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降值于达温]-)", ""),

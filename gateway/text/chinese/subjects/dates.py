@@ -57,6 +57,12 @@ RULES: tuple[Rule, ...] = (
         _from_to,
     ),
     rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", say_digits),
+    rule(r"©\s?(?P<say>(?P<first>(?:19|20)\d\d)\s?[-–—]\s?(?P<last>(?:19|20)\d\d))(?!\d)", _years),
+    rule(r"©\s?(?P<say>(?:19|20)\d\d)(?![\d-])", say_digits),
+    rule(
+        r"(?:(?<=\d{3}年)|(?<=[月日]))\s?[-–—~～至到]\s?(?P<year>[1-9]\d{2,3})(?=年)",
+        lambda match: f"到{digits(match['year'])}",
+    ),
     rule(r"(?<=\d[AaPp][Mm])\s?[-–—~～]\s?(?=\d)", "到"),
     rule(r"(?<![\d-])(1[0-2]|0?[1-9])-(0[1-9]|[12]\d|3[01])(?=\s\d{1,2}[:：]\d\d(?!\d))", _named_day),
     rule(r"(?<=[:：]\d\d)/(?=\d{1,2}[:：]\d\d)", "，"),

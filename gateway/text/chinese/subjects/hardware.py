@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.counting import say_digits
-from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.chinese.numbers import cardinal, digits, number
 from gateway.text.chinese.units import UNITS
 from gateway.text.english.quantities import ends_quotation
 from gateway.text.rules import Rule, rule
@@ -20,6 +20,13 @@ def _changed(match: re.Match[str]) -> str:
     return f"加{cardinal(int(match[1]))}、减{cardinal(int(match[2]))}"
 
 
+def _address(match: re.Match[str]) -> str:
+    """Of a device in its network."""
+    return "，".join(
+        "".join(digits(sign) if sign.isdecimal() else sign for sign in pair) for pair in match[0].split(":")
+    )
+
+
 def _or(match: re.Match[str]) -> str:
     """ "50/60Hz"."""
     return f"{number(match[1])}或{number(match[2])}{UNITS.get(match['unit'], match['unit'])}"
@@ -28,6 +35,8 @@ def _or(match: re.Match[str]) -> str:
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z\d/.])(\d{2,4})/(\d{2,4})\s?(?P<unit>k?Hz|k?[VW]|[MGT]B|mAh)(?![A-Za-z0-9/])", _or),
     rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
+    rule(r"(?<![A-Za-z])IP(?P<say>[0-6]\d)(?![\d.])", say_digits),
+    rule(r"(?<![\w:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![\w:])", _address),
     rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
     rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),
     rule(r"(?<![\d.A-Za-z])(\d{1,2}\.[1-9]\d?)\s?A(?![A-Za-z0-9])", lambda match: f"{number(match[1])}安"),

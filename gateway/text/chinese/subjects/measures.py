@@ -29,6 +29,12 @@ def _over(match: re.Match[str]) -> str:
     return f"{number(match[1])}多{UNITS.get(match['unit'], '公里')}"
 
 
+def _by(match: re.Match[str]) -> str:
+    """ "3mx4m"."""
+    unit = _LENGTHS[match["unit"]]
+    return f"{number(match['one'])}{unit}乘{number(match['other'])}{unit}"
+
+
 def _tall(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))}米{digits(match[2])}"
 
@@ -45,6 +51,10 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{cardinal(int(match[1]))}英尺{cardinal(int(match[2]))}英寸",
     ),
     rule(r"(?<=[里米])/(?=秒|小时|分)", "每"),
+    rule(
+        r"(?<![\d.A-Za-z])(?P<one>\d+(?:\.\d+)?)(?P<unit>[cm]?m)[xX×*](?P<other>\d+(?:\.\d+)?)(?P=unit)(?![A-Za-z0-9²³])",
+        _by,
+    ),
     rule(
         rf"(?<=[万亿余多])\s?(?P<unit>{'|'.join((*_LENGTHS, *PER_UNIT))})(?![A-Za-z0-9²³/])",
         lambda match: PER_UNIT.get(match["unit"]) or _LENGTHS[match["unit"]],

@@ -8,7 +8,7 @@ from gateway.text.chinese.numbers import cardinal, number
 from gateway.text.rules import Rule, rule
 
 _PERIODS = {"d": "天", "日": "日", "天": "天", "h": "小时", "min": "分钟"}
-_TESTED = "ER|PR|Rh|HER2|Ig[GM]|HBsAg|抗原|抗体|试验|征|核酸"
+_TESTED = "ER|PR|Rh|HER2|Ig[GM]|HB[sec]A[gb]|HIV|TPPA|RPR|ANA|抗原|抗体|试验|征|核酸"
 
 
 def _vertebrae(match: re.Match[str]) -> str:
@@ -18,7 +18,7 @@ def _vertebrae(match: re.Match[str]) -> str:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        r"(?<=[嗽热痛泻吐晕共后程服用×])\s?(?P<n>\d{1,3})d(?=[，。、；,）)]|$)",
+        r"(?<=[嗽热痛泻吐晕共后程服用重×])\s?(?P<n>\d{1,3})d(?=[，。、；,）)]|$)",
         lambda match: f"{'两' if match['n'] == '2' else number(match['n'])}天",
     ),
     rule(rf"(?:{_TESTED})\s?(?P<say>[（(]\+[）)])", "阳性"),
@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:(?<=\dg/kg)|(?<=\dmg/kg)|(?<=\d[uμ]g/kg))[·/](?P<per>d|h|min|日|天)(?![A-Za-z])",
         lambda match: f"每{_PERIODS[match['per']]}",
     ),
+    rule(r"[→=+]\s?\d{0,2}[A-Z][A-Za-z0-9()]{0,14}(?P<say>[↑↓])", ""),
     rule(
         r"(?<=[A-Za-z\d%])\s?(?P<say>[↑↓])(?=[，。；、）)\s]|$)",
         lambda match: "偏高" if match["say"] == "↑" else "偏低",

@@ -16,12 +16,24 @@ def _joined(match: re.Match[str]) -> str:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        r"第(\d{1,3})/(\d{1,4})(?P<of>[页集章步])",
+        r"第(\d{1,3})/(\d{1,4})(?P<of>[页集章步圈轮名关课题批])",
         lambda match: f"第{cardinal(int(match[1]))}{match['of']}，共{cardinal(int(match[2]))}{match['of']}",
     ),
     rule(
         r"(?<![\d./])(\d\.\d{1,2})/(5|10)(?:分|(?=[，。；、！？,）)\s]|$))",
         lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
+    ),
+    rule(
+        r"(?<![\d./])(\d{1,3}(?:\.5)?)/(100|110|120|150|300|750)分(?![之钟])",
+        lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
+    ),
+    rule(
+        r"(?<=视力)[：:]?\s?(\d\.\d)/(\d\.\d)(?![\d/])",
+        lambda match: f"{number(match[1])}、{number(match[2])}",
+    ),
+    rule(
+        r"(?<![\dA-Za-z-])(\d{3,4})\s?[-–—~～]\s?(\d{2,4})(?=室|号?房(?![租价]))",
+        lambda match: f"{digits(match[1])}到{digits(match[2])}",
     ),
     rule(r"(?<=[号座厦栋])\s?(\d{1,2})F(?![A-Za-z0-9])", lambda match: f"{cardinal(int(match[1]))}楼"),
     rule(r"(?<=GPA)\s?(\d\.\d{1,2})/(\d\.\d)", lambda match: f"{number(match[1])}，满分{number(match[2])}"),

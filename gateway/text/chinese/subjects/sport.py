@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.text.chinese.counting import say_digits
-from gateway.text.chinese.numbers import cardinal, number
+from gateway.text.chinese.numbers import cardinal, digits, number
 from gateway.text.rules import Rule, rule
 
 _WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
@@ -19,6 +19,11 @@ def score(match: re.Match[str]) -> str:
 def _scores(match: re.Match[str]) -> str:
     """ "2-6/6-4"."""
     return re.sub(r"(\d{1,3})-(\d{1,3})", score, match[0]).replace("/", "、")
+
+
+def _race(match: re.Match[str]) -> str:
+    """ "1:44.65"."""
+    return f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒{digits(match[3])}"
 
 
 def _shares(match: re.Match[str]) -> str:
@@ -44,6 +49,11 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:(?<=[剩余])|(?<=跑了)|(?<=用时))\s?(\d{1,2})[:：]([0-5]\d)(?![\d:：])",
         lambda match: f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",
+    ),
+    rule(r"(?<![\d:：.])(\d{1,2})[:：]([0-5]\d)\.(\d{1,3})(?![\d:：])", _race),
+    rule(
+        r"(?<![\d+])(\d{1,3})\+(\d{1,2})(?=分钟)",
+        lambda match: f"{cardinal(int(match[1]))}加{cardinal(int(match[2]))}",
     ),
     rule(r"(?<=跳)(?P<say>\d{3,4})(?=[A-D](?![A-Za-z]))", say_digits),
     rule(r"(?<=\d秒)(?P<say>\d{2})(?![\d帧秒.])", say_digits),
