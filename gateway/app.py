@@ -38,6 +38,7 @@ from gateway.jobs import Jobs
 from gateway.operations.page_gate import PageGate
 from gateway.protocols.openai import answers
 from gateway.protocols.registry import ROUTERS, error_shape_of
+from gateway.protocols.selfhosted import coqui, forms, marytts
 from gateway.protocols.wyoming import server as wyoming
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
@@ -132,12 +133,14 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
     values = answers.most_values(settings)
     answer = BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS, values=values, lists=MOST_BODY_VALUES)
+    form = BodyLimit(forms.most_bytes(settings), settings.body_timeout_seconds)
     book = BodyLimit(books.most_bytes(settings), books.UPLOAD_SECONDS, values=books.most_values(settings))
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes
     return {
         **dict.fromkeys((*AUDIO_PATHS, f"{TRAINING_PATH}/"), audio),
         **dict.fromkeys(answers.PATHS, answer),
+        **dict.fromkeys((*marytts.PATHS, coqui.PATH), form),
         ADAPTER_PATH: BodyLimit(adapter_bytes, UPLOAD_SECONDS, in_memory=False),
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),

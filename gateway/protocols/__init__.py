@@ -17,7 +17,8 @@ openai/      `/v1/audio/speech` and its neighbours, `/v1/chat/completions`, `/v1
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
-selfhosted/  `/dev/captioned_speech`, `/piper`, for clients of other servers that people run themselves
+selfhosted/  `/dev/captioned_speech`, `/piper`, `/xtts`, `/process`, `/api/tts`, for clients of servers that
+             people run themselves
 omni/        `/v1/audio/speech/stream`, vLLM-Omni's socket
 telephony/   `/vapi`, `/jambonz`, for agents on the telephone
 wyoming/     Home Assistant's, on a port of its own

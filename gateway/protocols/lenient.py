@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from gateway.errors import MOST_FIELDS, FieldError
+
+EMPTY_IS_NOTHING = BeforeValidator(lambda value: None if value == "" else value)
+"""Of a field that may be None."""
 
 
 class Lenient(BaseModel):

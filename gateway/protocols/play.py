@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 
@@ -23,15 +23,25 @@ from gateway.service import Gateway, GatewayDep
 
 router = APIRouter()
 
-_FOR_ANY_PAGE = {"Cross-Origin-Resource-Policy": "cross-origin"}
+FOR_ANY_PAGE = {"Cross-Origin-Resource-Policy": "cross-origin"}
+"""Headers of an answer to who was not refused."""
 
 
-@router.get("/tts", response_class=Response)
-@router.head("/tts", include_in_schema=False)
-async def play_clip(request: Request, gateway: GatewayDep) -> Response:
-    """The fields of `POST /tts` as a query; mp3 that comes while it is generated where it says nothing."""
+async def _refuse_foreign_pages(request: Request, gateway: GatewayDep) -> None:
     if not _may_play(request.headers, gateway.settings.allowed_origins):
         raise ApiError(403, "cross_site", "another site's page may not do this without a link")
+
+
+FOR_PLAYERS = Depends(_refuse_foreign_pages)
+"""Among the dependencies of a route that browsers ask without asking for permission first. Raises ApiError
+403 for a page of another site.
+"""
+
+
+@router.get("/tts", response_class=Response, dependencies=[FOR_PLAYERS])
+@router.head("/tts", dependencies=[FOR_PLAYERS], include_in_schema=False)
+async def play_clip(request: Request, gateway: GatewayDep) -> Response:
+    """The fields of `POST /tts` as a query; mp3 that comes while it is generated where it says nothing."""
     order = _order(request)
     return await play(request, gateway, order, gateway.callers.identify(request))
 
@@ -44,8 +54,8 @@ async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: C
         del head.headers["Content-Length"]  # a player would take 0 for the length of the clip
         return head
     if order.stream:
-        return SpeechResponse(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
-    return await whole_clip(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
+        return SpeechResponse(request, gateway, order, NATIVE, FOR_ANY_PAGE, caller=caller)
+    return await whole_clip(request, gateway, order, NATIVE, FOR_ANY_PAGE, caller=caller)
 
 
 def check_playable(order: ClipRequest) -> None:

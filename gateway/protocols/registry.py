@@ -27,8 +27,8 @@ from gateway.protocols.openai import completions as openai_completions
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
 from gateway.protocols.openai import voices as openai_voices
+from gateway.protocols.selfhosted import coqui, kokoro, marytts, piper, xtts
 from gateway.protocols.selfhosted import errors as selfhosted_errors
-from gateway.protocols.selfhosted import kokoro, piper
 from gateway.protocols.telephony import jambonz, jambonz_stream, vapi
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -39,7 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
-    *(kokoro.router, piper.router, omni_socket.router),
+    *(kokoro.router, piper.router, xtts.router, marytts.router, coqui.router, omni_socket.router),
     *(vapi.router, jambonz.router, jambonz_stream.router),
 )
 

@@ -28,6 +28,12 @@ def served_models(pool: WorkerPool) -> set[str]:
     return set(pool.workers.models("speech"))
 
 
+def spoken_languages(pool: WorkerPool) -> list[str]:
+    """Codes of those that the speech models speak; English and Chinese where nobody says more."""
+    models = pool.workers.models("speech").values()
+    return sorted({code for model in models for code in model.languages}) or ["en", "zh"]
+
+
 def is_built_in(pool: WorkerPool, name: str) -> bool:
     """Whether the name is one that workers announce."""
     return name in _built_in_names(pool)

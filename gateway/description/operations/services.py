@@ -6,8 +6,13 @@ from gateway.description import media
 from gateway.description.operation import Operation, Tag
 from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.protocols.deepgram.request import SpeakQuery
+from gateway.protocols.selfhosted import coqui, marytts
+from gateway.protocols.selfhosted.coqui import CoquiClip
+from gateway.protocols.selfhosted.marytts import MaryClip
+from gateway.protocols.selfhosted.xtts import XttsClip
 from gateway.protocols.telephony.jambonz_stream import StreamQuery
 
+_WAV = ("audio/wav",)
 _TEXT = "Doors open at nine."
 _VOICE = {"voice_id": "default"}
 _FORMAT = {"output_format": "mp3_44100_128"}
@@ -201,8 +206,9 @@ DEEPGRAM = Tag(
 )
 
 SELF_HOSTED = Tag(
-    "Kokoro and Piper",
-    "For clients of Kokoro-FastAPI, whose other routes are OpenAI's, and of Piper's HTTP server.",
+    "Other servers",
+    "For clients of Kokoro-FastAPI, whose other routes are OpenAI's, of Piper, xtts-api-server, MaryTTS "
+    "and Coqui's server.",
     (
         Operation(
             "POST",
@@ -216,9 +222,50 @@ SELF_HOSTED = Tag(
             "/piper",
             "Speak a text, for clients of Piper",
             body={"text": _TEXT, "voice": "default", "length_scale": 1.0},
-            media=("audio/wav",),
+            media=_WAV,
         ),
         Operation("GET", "/piper/voices", "List voices", access="public"),
+        Operation(
+            "POST",
+            "/xtts/tts_to_audio/",
+            "Speak a text, for clients of xtts-api-server",
+            body={"text": _TEXT, "speaker_wav": "default", "language": "en"},
+            media=_WAV,
+        ),
+        Operation(
+            "GET",
+            "/xtts/tts_stream/",
+            "Speak a text, for players of xtts-api-server's clients",
+            parameters={"text": _TEXT, "speaker_wav": "default", "language": "en"},
+            fields=XttsClip,
+            media=_WAV,
+        ),
+        Operation("GET", "/xtts/speakers", "List voices", access="public"),
+        Operation("GET", "/xtts/speakers_list", "List the ids of voices", access="public"),
+        *(
+            Operation(
+                method,
+                path,
+                "Speak a text, for clients of MaryTTS",
+                parameters={"INPUT_TEXT": _TEXT, "VOICE": "default", "LOCALE": "en_US"},
+                fields=MaryClip,
+                media=_WAV,
+            )
+            for path in marytts.PATHS
+            for method in ("GET", "POST")
+        ),
+        Operation("GET", "/marytts/voices", "List voices", access="public", media=("text/plain",)),
+        *(
+            Operation(
+                method,
+                coqui.PATH,
+                "Speak a text, for clients of Coqui's server",
+                parameters={"text": _TEXT, "speaker_id": "default"},
+                fields=CoquiClip,
+                media=_WAV,
+            )
+            for method in ("GET", "POST")
+        ),
     ),
 )
 

@@ -7,11 +7,11 @@ The answer is an mp3, while it is generated. `type` is `ssml` for a document.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.protocols.lenient import Lenient
+from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
 from gateway.protocols.response import SpeechResponse
 from gateway.protocols.telephony.query import QueryOfAgent
 from gateway.requests import Language, Name, Text
@@ -28,8 +28,8 @@ class Synthesis(Lenient):
 
     text: Text
     type: Literal["text", "ssml"] = "text"
-    voice: Name | Literal[""] = ""
-    language: Language | Literal[""] = ""
+    voice: Annotated[Name | None, EMPTY_IS_NOTHING] = None
+    language: Annotated[Language | None, EMPTY_IS_NOTHING] = None
 
 
 @router.post("/jambonz", response_class=Response)

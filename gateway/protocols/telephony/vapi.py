@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from gateway.protocols.lenient import Lenient
+from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
 from gateway.protocols.response import Framing, SpeechResponse
 from gateway.protocols.telephony.query import QueryOfAgent
 from gateway.requests import Name, Text
@@ -30,7 +30,7 @@ class VoiceRequest(Lenient):
     type: Literal["voice-request"]
     text: Text
     sample_rate: Annotated[int, Field(ge=8000, le=48_000, alias="sampleRate")] = 24_000
-    voice: Name | Literal[""] = Field("", alias="voiceId")
+    voice: Annotated[Name | None, EMPTY_IS_NOTHING] = Field(None, alias="voiceId")
 
 
 class VoiceMessage(Lenient):

@@ -33,6 +33,7 @@ from gateway.protocols.wyoming.events import Event, encode, read_event
 from gateway.protocols.wyoming.markup import pieces
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
+from gateway.voices.catalog import spoken_languages
 from sockets.at_once import Deadline
 from telemetry.build import VERSION
 
@@ -40,8 +41,6 @@ logger = structlog.get_logger(__name__)
 
 WYOMING = "wyoming"
 """The protocol's name, in metrics and sessions."""
-_ANY_LANGUAGES = ["en", "zh"]
-"""The languages of a voice, where nobody says more."""
 _MADE_BY = {"name": "VoxFleet", "url": ""}
 _HEARD_OUT_SECONDS = 1.0
 _ASKED_SECONDS = 1.0
@@ -192,8 +191,7 @@ class Connection(DialogueListener):
 
     async def _program(self) -> dict[str, Any]:
         voices = await visible_voices(self._head, self._gateway, admin=False)
-        models = self._gateway.pool.workers.models("speech").values()
-        languages = sorted({code for model in models for code in model.languages}) or _ANY_LANGUAGES
+        languages = spoken_languages(self._gateway.pool)
         described = [
             {
                 "name": voice["id"],

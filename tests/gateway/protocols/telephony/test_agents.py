@@ -67,6 +67,11 @@ async def test_what_an_agent_leaves_empty_is_not_said(fleet: GatewayProcess) -> 
     assert (await vapi(fleet, voiceId="")).status_code == 200
 
 
+async def test_what_is_wrong_with_an_optional_field_is_told_by_its_name(fleet: GatewayProcess) -> None:
+    told = [await jambonz(fleet, language="nonsense"), await vapi(fleet, voiceId=5)]
+    assert [answer.json()["error"]["param"] for answer in told] == ["language", "message.voiceId"]
+
+
 async def test_a_document_of_jambonz_is_ssml(fleet: GatewayProcess) -> None:
     def seconds(answer: httpx.Response) -> float:
         return soundfile.info(io.BytesIO(answer.content)).duration
