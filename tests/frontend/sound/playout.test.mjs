@@ -271,8 +271,8 @@ describe("a live session", () => {
   });
 
   test("what was heard is forgotten but for a second, and nothing else changes", () => {
-    const [kept, forgetful] = [true, false].map((keeps) => {
-      const playout = new Playout({ sampleRate: RATE, keeps });
+    const [kept, forgetful] = [Infinity, 1].map((keptSeconds) => {
+      const playout = new Playout({ sampleRate: RATE, keptSeconds });
       const output = [];
       for (let second = 0; second < 5; second += 1) {
         playout.push(ramp(second * RATE, RATE));

@@ -14,8 +14,13 @@ export class Clip {
   #starts = [];
   #cursor = 0;
 
-  /** Samples in the clip so far. */
-  length = 0;
+  /** Samples in the clip so far, those before its first included. */
+  length;
+
+  /** @param {number} from the sample that is appended first */
+  constructor(from = 0) {
+    this.length = from;
+  }
 
   /** The first sample that can be read. */
   get first() {

@@ -16,7 +16,7 @@ export function loadOutput(context) {
   return context.audioWorklet?.addModule(WORKLET_URL);
 }
 
-/** @param {AudioContext} context loaded @param {{prerollSeconds: number, keeps: boolean}} options */
+/** @param {AudioContext} context loaded @param {object} options of Playout */
 export function openOutput(context, options, onReport) {
   const Output = context.audioWorklet ? WorkletOutput : PageOutput;
   return new Output(context, options, onReport);

@@ -4,6 +4,9 @@
  * A frame may end in the middle of a sample (a proxy is free to cut a message's bytes); the odd
  * byte is carried to the next frame.
  */
+/** Bytes before the samples of a WAV file of ours. */
+export const HEADER_BYTES = 44;
+
 export class PcmDecoder {
   #carry = new Uint8Array(0);
 
@@ -31,7 +34,21 @@ export function toFloat(samples) {
  */
 export function encodeWav(chunks, sampleRate) {
   const dataBytes = 2 * chunks.reduce((total, chunk) => total + chunk.length, 0);
-  const view = new DataView(new ArrayBuffer(44 + dataBytes));
+  const view = new DataView(new ArrayBuffer(HEADER_BYTES + dataBytes));
+  new Uint8Array(view.buffer).set(wavHeader(dataBytes, sampleRate));
+  let offset = HEADER_BYTES;
+  for (const chunk of chunks) {
+    for (const sample of chunk) {
+      view.setInt16(offset, sample, true);
+      offset += 2;
+    }
+  }
+  return new Uint8Array(view.buffer);
+}
+
+/** What stands before the samples of such a file. @returns {Uint8Array} */
+export function wavHeader(dataBytes, sampleRate) {
+  const view = new DataView(new ArrayBuffer(HEADER_BYTES));
   const tag = (offset, text) => [...text].forEach((c, i) => view.setUint8(offset + i, c.charCodeAt(0)));
   tag(0, "RIFF");
   view.setUint32(4, 36 + dataBytes, true);
@@ -45,13 +62,6 @@ export function encodeWav(chunks, sampleRate) {
   view.setUint16(34, 16, true); // bits per sample
   tag(36, "data");
   view.setUint32(40, dataBytes, true);
-  let offset = 44;
-  for (const chunk of chunks) {
-    for (const sample of chunk) {
-      view.setInt16(offset, sample, true);
-      offset += 2;
-    }
-  }
   return new Uint8Array(view.buffer);
 }
 
@@ -62,6 +72,11 @@ export function encodeWav(chunks, sampleRate) {
 export function decodeWav(bytes) {
   const view = new DataView(bytes);
   const count = view.getUint32(40, true) >> 1;
-  const samples = Int16Array.from({ length: count }, (_, i) => view.getInt16(44 + 2 * i, true));
-  return { samples, sampleRate: view.getUint32(24, true) };
+  const samples = Int16Array.from({ length: count }, (_, i) => view.getInt16(HEADER_BYTES + 2 * i, true));
+  return { samples, sampleRate: rateOf(bytes) };
+}
+
+/** @param {ArrayBuffer} bytes the head of such a file, or more @returns {number} its sample rate */
+export function rateOf(bytes) {
+  return new DataView(bytes).getUint32(24, true);
 }

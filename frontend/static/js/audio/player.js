@@ -1,7 +1,7 @@
 /**
  * A player of one utterance at a time, on an AudioContext at the server's rate.
  *
- * Unless it is told otherwise, everything that arrives is kept, so the clip can be paused, sought and heard again while
+ * Unless it is told otherwise, everything that is pushed is kept, so the clip can be paused, sought and heard again while
  * it streams and after. Call prepare() inside a click: browsers start audio only then.
  *
  * Event "report" carries a Playout snapshot: {state, position, playedSamples, bufferedSamples,
@@ -46,12 +46,13 @@ export class Player extends EventTarget {
 
   /**
    * Starts a new, empty utterance. @throws when the browser can not open the device
-   * @param {boolean} [options.keeps] whether it can be heard again; else what was heard is forgotten
+   * @param {{keptSeconds?: number, from?: number}} [options] as of Playout
    */
-  async begin(sampleRate, prerollSeconds, { keeps = true } = {}) {
+  async begin(sampleRate, prerollSeconds, options = {}) {
     this.stop();
     await this.prepare(sampleRate);
-    const output = openOutput(this.#context, { prerollSeconds, keeps }, (detail) => {
+    this.stop(); // another may have begun meanwhile
+    const output = openOutput(this.#context, { prerollSeconds, ...options }, (detail) => {
       if (output === this.#output) this.dispatchEvent(new CustomEvent("report", { detail }));
     });
     this.#output = output;

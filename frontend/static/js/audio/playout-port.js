@@ -15,7 +15,7 @@ export class PlayoutPort {
   #sinceReport = 0;
   #reported = { state: null };
 
-  /** @param {{sampleRate: number, prerollSeconds?: number, keeps?: boolean}} options @param {(snapshot: object) => void} post */
+  /** @param {object} options of Playout @param {(snapshot: object) => void} post */
   constructor(options, post) {
     this.#playout = new Playout(options);
     this.#post = post;

@@ -9,7 +9,7 @@
  *   - When audio runs out before the clip is complete, the last 5 ms fade to zero, the pre-roll
  *     doubles (to 500 ms at most) and is waited for again. Nothing is ever dropped.
  *   - Pause, stop and seek fade 5 ms as well, so none of them clicks.
- *   - Where nothing is to be heard again, only the last second of what was heard is kept.
+ *   - Of what was heard, as much is kept as was asked for; all of it otherwise.
  *   - At another speed than 1 the pitch stays (`Stretch`); positions count samples of the clip.
  *
  * States: buffering -> playing -> ended, with paused and stopped on the side.
@@ -21,14 +21,13 @@ const PREROLL_SECONDS = 0.08;
 const PREROLL_LIMIT_SECONDS = 0.5;
 export const FADE_SECONDS = 0.005;
 const RATE_LIMITS = [0.5, 2];
-const KEPT_BEHIND_SECONDS = 1;
 
 export class Playout {
-  #clip = new Clip();
-  #keeps;
+  #clip;
+  #keptSeconds;
   #state = "buffering";
-  #position = 0;
-  #furthest = 0;
+  #position;
+  #furthest;
   #underruns = 0;
   #complete = false;
   #stalled = false;
@@ -42,10 +41,15 @@ export class Playout {
   #stretch;
   #stretching = false;
 
-  /** @param {{sampleRate: number, prerollSeconds?: number, keeps?: boolean}} options `keeps`: the clip can be heard again */
-  constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS, keeps = true }) {
+  /**
+   * @param {{sampleRate: number, prerollSeconds?: number, keptSeconds?: number, from?: number}} options `keptSeconds`: how
+   *   much of what was heard can be heard again; `from`: the sample of the clip that is pushed first
+   */
+  constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS, keptSeconds = Infinity, from = 0 }) {
     this.sampleRate = sampleRate;
-    this.#keeps = keeps;
+    this.#keptSeconds = keptSeconds;
+    this.#clip = new Clip(from);
+    this.#position = this.#furthest = from;
     this.#fadeSamples = Math.round(FADE_SECONDS * sampleRate);
     this.#level = this.#fadeSamples;
     this.#stretch = new Stretch(this.#clip, sampleRate);
@@ -133,7 +137,7 @@ export class Playout {
     const count = Math.min(available, output.length);
     const heard = this.#read(output, count, available);
     this.#furthest = Math.max(this.#furthest, this.#position);
-    if (!this.#keeps) this.#clip.forget(this.#position - KEPT_BEHIND_SECONDS * this.sampleRate);
+    this.#clip.forget(this.#position - this.#keptSeconds * this.sampleRate);
     if (this.#afterFade && (this.#level === 0 || heard < output.length)) {
       output.fill(0, heard);
       this.#settle();

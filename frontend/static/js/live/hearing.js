@@ -86,7 +86,7 @@ export class Hearing extends EventTarget {
   /** Audio is going to come. @throws when the browser can not open the device */
   begin(sampleRate) {
     this.sampleRate = sampleRate;
-    this.#ready = this.#player.begin(sampleRate, this.#jitter.seconds, { keeps: false });
+    this.#ready = this.#player.begin(sampleRate, this.#jitter.seconds, { keptSeconds: 1 });
     return this.#ready;
   }
 

@@ -9,6 +9,7 @@ import { PlaybackReporter } from "../audio/playback-reporter.js";
 import { Player } from "../audio/player.js";
 import { fleet } from "../shared/service/fleet.js";
 import { SoundTurn } from "../shared/hearing/tabs.js";
+import { Feed, KEPT_SECONDS } from "./feed.js";
 import { Utterance } from "./utterance.js";
 
 const now = () => performance.now() / 1000;
@@ -17,6 +18,7 @@ export class Speaker extends EventTarget {
   #player = new Player();
   #jitter = new JitterEstimator();
   #session = null;
+  #feed = null;
   #report = null;
   #reporter = null;
   #ready = Promise.resolve();
@@ -31,12 +33,7 @@ export class Speaker extends EventTarget {
 
   constructor() {
     super();
-    this.#player.addEventListener("report", ({ detail }) => {
-      this.#report = detail;
-      this.#turn.note(detail.state === "playing");
-      this.#reporter?.note(detail, this.utterance.sampleRate);
-      this.#emit("report", detail);
-    });
+    this.#player.addEventListener("report", ({ detail }) => this.#played(detail));
   }
 
   /** Whether an utterance waits or streams. */
@@ -53,6 +50,8 @@ export class Speaker extends EventTarget {
     this.#player.stop();
     const opened = this.#player.prepare(expectedSampleRate);
     this.utterance = new Utterance(request, now());
+    this.#feed?.stop();
+    this.#feed = null;
     this.outcome = null;
     this.#report = null;
     this.#jitter.beginUtterance();
@@ -82,13 +81,9 @@ export class Speaker extends EventTarget {
     this.utterance = utterance;
     this.outcome = outcome;
     this.#report = null;
-    this.#ready = this.#player.begin(utterance.sampleRate, 0);
+    this.#begin(0, Math.round(fraction * utterance.samples));
     this.#ready.catch(({ message }) => this.#emit("failed", noDevice(message)));
-    this.#afterReady(() => {
-      for (const samples of utterance.chunks) this.#player.push(samples);
-      this.#player.end();
-      this.#player.seek(fraction * utterance.samples);
-    });
+    this.#afterReady((feed) => feed.end());
     this.#emit("state", "replayed");
   }
 
@@ -104,13 +99,44 @@ export class Speaker extends EventTarget {
 
   toggle() {
     if (["playing", "buffering"].includes(this.#report?.state)) this.#player.pause();
+    else if (this.#report?.state === "ended") this.seek(0);
     else this.#player.play();
   }
 
   /** @param {number} seconds place in what has arrived; playback goes on from there */
   seek(seconds) {
-    this.#player.seek(seconds * this.utterance.sampleRate);
+    if (this.#feed === null) return; // there is nothing yet
+    const position = Math.round(seconds * this.utterance.sampleRate);
+    if (this.#feed.holds(position)) this.#player.seek(position);
+    else this.#beginAt(position);
     if (this.#report?.state === "ended") this.#player.play();
+  }
+
+  /** Where the player has not, or no longer, what is to be heard. */
+  #beginAt(position) {
+    const { complete } = this.#feed;
+    const paused = this.#report?.state === "paused";
+    this.#begin(this.#jitter.seconds, position);
+    this.#ready.catch(({ message }) => this.#emit("failed", noDevice(message)));
+    this.#afterReady((feed) => {
+      if (paused) this.#player.pause();
+      if (complete) feed.end();
+      else feed.fill();
+    });
+  }
+
+  #begin(prerollSeconds, from) {
+    this.#feed?.stop();
+    this.#feed = new Feed(this.#player, this.utterance, from);
+    this.#ready = this.#player.begin(this.utterance.sampleRate, prerollSeconds, { keptSeconds: KEPT_SECONDS, from });
+  }
+
+  #played(report) {
+    this.#report = { ...report, bufferedSamples: this.utterance.samples - report.position };
+    this.#feed.moved(report.position);
+    this.#turn.note(report.state === "playing");
+    this.#reporter?.note(this.#report, this.utterance.sampleRate);
+    this.#emit("report", this.#report);
   }
 
   #listen(session) {
@@ -129,7 +155,7 @@ export class Speaker extends EventTarget {
       this.utterance.subtitles.take(part);
       this.#emit("timestamps", part);
     });
-    on("audioDone", () => this.#afterReady(() => this.#player.end()));
+    on("audioDone", () => this.#afterReady((feed) => feed.end()));
     on("done", (outcome) => this.#over("done", outcome));
     on("cancelled", (outcome) => this.#over("cancelled", outcome));
     on("reconnecting", (news) => this.#emit("reconnecting", news));
@@ -138,16 +164,17 @@ export class Speaker extends EventTarget {
 
   #started(session, news) {
     this.utterance.start(news, now());
-    this.#ready = this.#player.begin(news.sample_rate, this.#jitter.seconds);
+    this.#begin(this.#jitter.seconds, 0);
     this.#ready.catch((error) => this.#noDevice(session, error));
     this.#emit("state", "streaming");
   }
 
   #received(bytes) {
+    const at = this.utterance.samples;
     const samples = this.utterance.receive(bytes, now());
     this.#jitter.observe(now(), samples.length / this.utterance.sampleRate);
-    this.#afterReady(() => {
-      this.#player.push(samples);
+    this.#afterReady((feed) => {
+      feed.arrived(samples, at);
       this.#player.setPreroll(this.#jitter.seconds);
     });
     this.#emit("audio", samples);
@@ -155,9 +182,9 @@ export class Speaker extends EventTarget {
 
   /** The player opens asynchronously; what arrives before is pushed in order once it is open. */
   #afterReady(action) {
-    const utterance = this.utterance;
+    const feed = this.#feed;
     this.#ready = this.#ready.then(() => {
-      if (utterance === this.utterance) action();
+      if (feed !== null && feed === this.#feed) action(feed);
     });
     this.#ready.catch(() => null); // reported where the player was opened
   }
@@ -166,7 +193,7 @@ export class Speaker extends EventTarget {
     this.#reporter?.flush();
     this.#session = this.#reporter = null;
     this.outcome = outcome;
-    this.#afterReady(() => this.#player.end());
+    this.#afterReady((feed) => feed.end());
     this.#emit("state", state);
   }
 

@@ -5,7 +5,8 @@
  */
 import { Envelope } from "../audio/envelope.js";
 import { Pace } from "../audio/pace.js";
-import { PcmDecoder, decodeWav, encodeWav } from "../audio/pcm.js";
+import { HEADER_BYTES, PcmDecoder, rateOf } from "../audio/pcm.js";
+import { PIECE_SAMPLES, Tape } from "../audio/tape.js";
 import { Subtitles } from "../shared/hearing/subtitles.js";
 
 export class Utterance {
@@ -14,9 +15,7 @@ export class Utterance {
   #lastArrival = null;
   #pace = new Pace();
 
-  /** Samples as they came, in order. @type {Int16Array[]} */
-  chunks = [];
-  samples = 0;
+  #tape = new Tape();
   sampleRate = null;
   envelope = null;
   firstAudioSeconds = null;
@@ -34,10 +33,11 @@ export class Utterance {
 
   /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob, times?: object[], name?: string}} entry */
   static async kept({ request, figures, wav, times = [], name = "" }) {
-    const { samples, sampleRate } = decodeWav(await wav.arrayBuffer());
+    const sampleRate = rateOf(await wav.slice(0, HEADER_BYTES).arrayBuffer());
     const utterance = new Utterance(request, 0);
     utterance.start({ sample_rate: sampleRate, worker_id: figures.worker_id ?? null, session_id: figures.session_id }, 0);
-    utterance.#add(samples);
+    utterance.#tape = Tape.of(wav.slice(HEADER_BYTES));
+    for (let at = 0; at < utterance.samples; at += PIECE_SAMPLES) utterance.envelope.push(await utterance.read(at, PIECE_SAMPLES));
     utterance.subtitles = new Subtitles(request.text, times);
     utterance.name = name;
     utterance.firstAudioSeconds = figures.first_audio_heard ?? null;
@@ -61,14 +61,19 @@ export class Utterance {
     this.firstAudioSeconds ??= nowSeconds - this.requestedAt;
     this.#lastArrival = nowSeconds;
     this.#pace.observe(nowSeconds, samples.length / this.sampleRate);
-    this.#add(samples);
+    this.#tape.append(samples);
+    this.envelope.push(samples);
     return samples;
   }
 
-  #add(samples) {
-    this.chunks.push(samples);
-    this.samples += samples.length;
-    this.envelope.push(samples);
+  /** How many samples have arrived. */
+  get samples() {
+    return this.#tape.samples;
+  }
+
+  /** @param {number} from sample @param {number} count at most so many @returns {Promise<Int16Array>} */
+  read(from, count) {
+    return this.#tape.read(from, count);
   }
 
   /** Whether audio comes more slowly than it is heard. */
@@ -87,6 +92,6 @@ export class Utterance {
 
   /** @returns {Blob} a WAV file of what has arrived */
   wav() {
-    return new Blob([encodeWav(this.chunks, this.sampleRate)], { type: "audio/wav" });
+    return this.#tape.wav(this.sampleRate);
   }
 }
