@@ -20,7 +20,7 @@ def take(number: int, text: str = TEXT, part: int = 0) -> bytes:
 
 
 def counted(gateway: Gateway, name: str, label: str) -> dict[str, float]:
-    """The samples of a metric, by one of their labels."""
+    """What a counter has counted, by one of its labels."""
     families = text_string_to_metric_families(gateway.metrics.render().decode())
     samples = [sample for family in families for sample in family.samples if sample.name == name]
-    return {sample.labels[label]: sample.value for sample in samples}
+    return {sample.labels[label]: sample.value for sample in samples if sample.value}
