@@ -8,6 +8,7 @@ from functools import cache
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.requests import HTTPConnection
 
 from gateway.api import pages
 from gateway.api.failures import install_failure_handlers
@@ -86,14 +87,17 @@ def _add_middleware(app: FastAPI, gateway: Gateway) -> None:
     settings = gateway.settings
     app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
     app.add_middleware(HeadMiddleware)
-    app.add_middleware(
-        UnreadAnswers, address_of=lambda connection: gateway.callers.client(connection).address
-    )
+
+    def address_of(connection: HTTPConnection) -> str:
+        return gateway.callers.client(connection).address
+
+    app.add_middleware(UnreadAnswers, address_of=address_of)
     app.add_middleware(
         EdgeMiddleware,
         metrics=gateway.metrics,
         settings=settings,
         check_sender=lambda connection: check_sender(connection, gateway),
+        address_of=address_of,
         error_shape_of=error_shape_of,
         body_limits=_body_limits(settings),
         traced=gateway.tracing.on,

@@ -26,6 +26,7 @@ from gateway.database import DatabaseError
 from gateway.edge.certificate import followed
 from gateway.edge.connections.crowd import Crowd, raise_descriptor_limit
 from gateway.edge.connections.http import http_protocol
+from gateway.edge.connections.reading import Readers
 from gateway.edge.connections.websocket import websocket_protocol
 from gateway.edge.unfinished import UnfinishedFilter
 from gateway.heaps import share_heaps
@@ -127,15 +128,15 @@ class DrainingServer(uvicorn.Server):
 
 def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Config:
     """uvicorn as the gateway needs it: bounded messages, no compression, no trust in forwarded headers."""
-    crowd = Crowd(settings)
+    crowd, readers = Crowd(settings), Readers()
     return uvicorn.Config(
         gateway_app,
         host=settings.host,
         port=settings.port,
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
-        http=http_protocol(settings, crowd, dict.fromkeys(UPLOAD_PATHS, UPLOAD_SECONDS)),
-        ws=websocket_protocol(settings, crowd),
+        http=http_protocol(settings, crowd, readers, dict.fromkeys(UPLOAD_PATHS, UPLOAD_SECONDS)),
+        ws=websocket_protocol(settings, crowd, readers),
         ws_max_size=settings.max_message_bytes,
         ws_per_message_deflate=False,
         ws_ping_interval=_PING_SECONDS,

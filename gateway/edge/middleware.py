@@ -23,7 +23,7 @@ from gateway.bodies import MOST_BODY_VALUES, ValueCount
 from gateway.edge.hosts import AllowedHosts
 from gateway.edge.memory import LargeBytes
 from gateway.edge.paths import at_path
-from gateway.edge.turns import Turns
+from gateway.edge.turns import BEGUN_BYTES, WHOSE, Turns
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -102,11 +102,13 @@ class EdgeMiddleware:
         metrics: Metrics,
         settings: GatewaySettings,
         check_sender: Callable[[HTTPConnection], None],
+        address_of: Callable[[HTTPConnection], str],
         error_shape_of: Callable[[Scope], ErrorShape | None] = lambda scope: None,
         body_limits: Mapping[str, BodyLimit] = MappingProxyType({}),
         traced: bool = False,
     ) -> None:
-        """`check_sender` raises ApiError for a head whose sender may not send a body.
+        """`check_sender` raises ApiError for a head whose sender may not send a body. `address_of`:
+        of the client.
         `error_shape_of`: the shape of errors for a request, where it is not the one of `gateway.errors`.
 
         `body_limits`: of certain paths, or of all below /two/names/; elsewhere `max_body_bytes` and
@@ -115,7 +117,7 @@ class EdgeMiddleware:
         self._app = app
         self._metrics = metrics
         self._hosts = AllowedHosts(settings.allowed_hosts)
-        self._check_sender = check_sender
+        self._check_sender, self._address_of = check_sender, address_of
         self._error_shape_of = error_shape_of
         self._silence_seconds = settings.body_timeout_seconds
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
@@ -136,6 +138,8 @@ class EdgeMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         if (shape := self._error_shape_of(scope)) is not None:
             scope["state"][ERROR_SHAPE] = shape
+        whose = scope["state"][WHOSE] = self._address_of(HTTPConnection(scope))
+        await self._turns.take(BEGUN_BYTES, whose)
         if scope["type"] == "websocket":
             await self._open_socket(scope, receive, send)
             return
@@ -266,7 +270,7 @@ class _Exchange:
         """Of a body that will be parsed. Raises ApiError."""
         self._values.add(chunk)
         if self._body_complete and self._body_bytes:
-            await self._turns.take(self._body_bytes)
+            await self._turns.take(self._body_bytes, self._scope["state"][WHOSE])
             self._values.check()
 
     def close(self) -> None:

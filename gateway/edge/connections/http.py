@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from gateway.edge.connections.crowd import Crowd
 from gateway.edge.connections.keepalive import notice_vanishing
+from gateway.edge.connections.reading import Readers, ReadInTurns
 from gateway.edge.paths import at_path
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
@@ -18,7 +19,7 @@ _REFUSED_SECONDS = 2.0
 """How long a connection that is one too many may take to say anything, and hear why it is refused."""
 
 
-class GatewayHttpProtocol(BoundedHttpProtocol):
+class GatewayHttpProtocol(BoundedHttpProtocol, ReadInTurns):
     """HTTP/1.1 whose own refusals have the one error shape; subclasses name the bounds."""
 
     body_seconds_at: Mapping[str, float]
@@ -48,6 +49,14 @@ class GatewayHttpProtocol(BoundedHttpProtocol):
             self._refuse(self._refusal)
             return
         super().data_received(data)
+        self.has_read(len(data))
+
+    def may_read(self) -> bool:
+        return not self._held and not self.flow.read_paused
+
+    def on_message_complete(self) -> None:
+        self.message_came()
+        super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
         if not self._deaf and not self._answering and self.scope["http_version"] != "1.1":
@@ -61,7 +70,10 @@ class GatewayHttpProtocol(BoundedHttpProtocol):
 
 
 def http_protocol(
-    settings: GatewaySettings, crowd: Crowd, body_seconds_at: Mapping[str, float] = MappingProxyType({})
+    settings: GatewaySettings,
+    crowd: Crowd,
+    readers: Readers,
+    body_seconds_at: Mapping[str, float] = MappingProxyType({}),
 ) -> type[GatewayHttpProtocol]:
     """The HTTP protocol with the bounds of `settings`."""
     return type(
@@ -73,5 +85,6 @@ def http_protocol(
             "body_seconds": settings.body_timeout_seconds,
             "body_seconds_at": body_seconds_at,
             "crowd": crowd,
+            "readers": readers,
         },
     )

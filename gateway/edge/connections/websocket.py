@@ -10,8 +10,9 @@ from websockets.frames import Frame
 from websockets.http11 import Request
 
 from gateway.edge.connections.crowd import Crowd
+from gateway.edge.connections.reading import Readers, ReadInTurns
 from gateway.edge.memory import LargeBytes
-from gateway.edge.turns import Turns
+from gateway.edge.turns import WHOSE, Turns
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol
@@ -51,7 +52,7 @@ class MessageRate:
         return self._tokens < 0
 
 
-class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
+class BoundedWebSocketProtocol(AtOnceWebSocketProtocol, ReadInTurns):
     """Subclasses name the bounds."""
 
     messages_per_second: float
@@ -83,13 +84,17 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
                 return
             super().data_received(data[start : start + _LOOK_BYTES])
         self._count_bytes()
+        self.has_read(len(data))
+
+    def may_read(self) -> bool:
+        return not self.read_paused
 
     async def receive(self) -> Message:
         """The next event, which is the application's from now on."""
         event = await super().receive()
         if event["type"] == "websocket.receive":
             try:
-                await self.turns.take(self._waiting[0])
+                await self.turns.take(self._waiting[0], self.scope["state"].get(WHOSE, ""))
             finally:
                 self._waiting.popleft()
                 self._count_bytes()
@@ -111,11 +116,13 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         super().handle_connect(event)
 
     def handle_ping(self) -> None:
+        self.message_came()
         if not self._refuse_flood(self._rate):
             self.scope["extensions"][PINGED_AT] = self.loop.time()
             super().handle_ping()
 
     def handle_pong(self, event: Frame) -> None:
+        self.message_came()
         if not self._refuse_flood(self._rate):
             super().handle_pong(event)
 
@@ -135,6 +142,7 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
+        self.message_came()
         if self._refuse_flood(self._rate):
             return
         before = self.queue.qsize()
@@ -155,7 +163,9 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         self.handle_parser_exception()
 
 
-def websocket_protocol(settings: GatewaySettings, crowd: Crowd) -> type[BoundedWebSocketProtocol]:
+def websocket_protocol(
+    settings: GatewaySettings, crowd: Crowd, readers: Readers
+) -> type[BoundedWebSocketProtocol]:
     """The WebSocket protocol with the bounds of `settings`."""
     return type(
         "WebSocketProtocol",
@@ -165,6 +175,7 @@ def websocket_protocol(settings: GatewaySettings, crowd: Crowd) -> type[BoundedW
             "messages_per_second": settings.max_messages_per_second,
             "live_messages_per_second": settings.live_messages_per_second,
             "crowd": crowd,
+            "readers": readers,
             "large": LargeBytes(),
             "turns": Turns(),
         },

@@ -109,7 +109,7 @@ async def test_so_do_those_that_wait_to_be_read(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
     waits, never = asyncio.Event(), asyncio.Event()
 
-    async def take(self: Turns, length: int) -> None:
+    async def take(self: Turns, length: int, whose: str) -> None:
         waits.set()
         await never.wait()
 

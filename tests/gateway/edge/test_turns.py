@@ -15,15 +15,19 @@ from tests.gateway.edge.ticker import Ticker
 from tests.security.apps import running_app
 
 
-async def read_in(lengths: list[int]) -> list[int]:
-    """In which turn each message of so many bytes is read; all arrive in the first."""
-    gate, ticker, read = Turns(), Ticker(), []
+async def read_in(lengths: list[int], addresses: str = "") -> list[int]:
+    """In which turn each message of so many bytes is read; all arrive in the first.
 
-    async def message(length: int) -> None:
-        await gate.take(length)
-        read.append(ticker.turn)
+    `addresses`: of each, a letter; else all have the same.
+    """
+    gate, ticker = Turns(), Ticker()
+    read = [0] * len(lengths)
 
-    tasks = [asyncio.create_task(message(length)) for length in lengths]
+    async def message(number: int) -> None:
+        await gate.take(lengths[number], addresses[number : number + 1])
+        read[number] = ticker.turn
+
+    tasks = [asyncio.create_task(message(number)) for number in range(len(lengths))]
     await asyncio.gather(*tasks)
     ticker.stop()
     return [turn - read[0] for turn in read]
@@ -42,9 +46,17 @@ async def test_a_large_message_has_a_turn_of_its_own() -> None:
     assert other - one >= 3, "who asks for something small meanwhile has it before the next"
 
 
+async def test_addresses_take_turns() -> None:
+    """Who sends much waits for itself."""
+    few = turns.MOST_BYTES // turns.MESSAGE_BYTES
+    *many, other, last = await read_in([0] * 20 * few + [0, 0], "a" * 20 * few + "bb")
+    assert other == last == many[few]
+    assert many[-1] >= 19
+
+
 async def test_who_has_left_the_line_takes_nobody_s_turn() -> None:
     gate = Turns()
-    tasks = [asyncio.create_task(gate.take(1 << 20)) for _ in range(100)]
+    tasks = [asyncio.create_task(gate.take(1 << 20, "a")) for _ in range(100)]
     await asyncio.sleep(0)
     for task in tasks[1:-1]:
         task.cancel()
@@ -85,14 +97,15 @@ async def test_a_socket_s_messages_wait_for_their_turn(monkeypatch: pytest.Monke
     assert len(messages) == len(set(messages)) == 10
 
 
-async def test_so_do_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
+async def test_so_do_requests_and_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[int, str]] = []
 
-    async def take(self: Turns, length: int) -> None:
-        taken.append(length)
+    async def take(self: Turns, length: int, whose: str) -> None:
+        taken.append((length, whose))
 
     monkeypatch.setattr(Turns, "take", take)
     async with running_app(tmp_path) as (_, opened), opened() as http:
         await http.post("/tts", json={"a": 1})
         await http.get("/health")
-    assert taken == [len('{"a":1}')]
+    lengths = [turns.BEGUN_BYTES, len('{"a":1}'), turns.BEGUN_BYTES]
+    assert taken == [(length, "127.0.0.1") for length in lengths]
