@@ -38,7 +38,7 @@ async def speak(
 
 
 @router.post(_CLIP + "/stream/with-timestamps", response_class=Response)
-async def speakwith_times(
+async def speak_with_times(
     voice_id: str,
     body: ElevenLabsClip,
     request: Request,
@@ -52,7 +52,7 @@ async def speakwith_times(
 
 
 @router.post(_CLIP + "/with-timestamps", response_class=Response)
-async def speak_wholewith_times(
+async def speak_whole_with_times(
     voice_id: str,
     body: ElevenLabsClip,
     request: Request,

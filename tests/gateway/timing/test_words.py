@@ -107,6 +107,12 @@ def test_a_figure_takes_the_time_of_its_words() -> None:
     assert lengths[1] > 5 * lengths[0]
 
 
+def test_the_last_word_before_a_mark_takes_longer() -> None:
+    times = estimate(normalise("Say, say say"), [(0.0, 3.0)])
+    lengths = [word.end_seconds - word.start_seconds for word in times.words]
+    assert lengths[0] > 1.2 * lengths[1] and lengths[1] == pytest.approx(lengths[2])
+
+
 def test_what_was_heard_is_told_of_what_was_written() -> None:
     spoken = normalise("It costs $5.20 at 3 pm.")
     said = pieces(spoken)
