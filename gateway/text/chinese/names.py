@@ -123,7 +123,13 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[国省县]道)\s?[GSX]?(?P<say>\d{3})(?!\d)", _phone),
     rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", say_digits),
     rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", say_digits),
-    rule(r"(?P<say>[（(]0\d{1,3}[）)]\s?\d{3,4}[- ]?\d{4})(?![\d-])", _phone),
+    rule(
+        r"(?P<phone>[（(]0\d{1,3}[）)]\s?\d{3,4}[- ]?\d{4})(?:-(?P<extension>\d{2,5}))?(?![\d-])",
+        lambda match: (
+            phone(match["phone"]) + (f"转{phone(match['extension'])}" if match["extension"] else "")
+        ),
+    ),
+    rule(r"(?<=第)(?P<say>\d{5,9})(?=期)", say_digits),
     rule(r"(?:ICP[备证]|公网安备)\s?(?P<say>\d{6,14})(?!\d)", say_digits),
     rule(r"(?<=\d号)-(?=\d{1,2}(?!\d))", "杠"),
     rule(r"(?<!\d)(?P<say>480|720|1080|1440|2160)(?=[Pp](?![A-Za-z]))", say_digits),
@@ -193,8 +199,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z0-9])BV(?P<say>1[A-Za-z0-9]{9})(?![A-Za-z0-9])", _plate),
     rule(r"(?<![A-Za-z0-9])S(?P<season>\d{1,2})E(?P<episode>\d{1,3})(?![A-Za-z0-9])", _episode),
     rule(
-        r"(?<!\d)(\d{1,2})['’′](\d{2})[\"”″]",
-        lambda match: f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒",
+        r"(?<!\d)(\d{1,2})['’′](\d{2})[\"”″](\d{1,3}(?!\d))?",
+        lambda match: f"{cardinal(int(match[1]))}分{cardinal(int(match[2]))}秒{digits(match[3] or '')}",
     ),
     rule(r"(?<![\d.-])(\d{1,2})-(\d{1,2})(?=翻盘|惨案|逆转|晋级|淘汰|开局)", score),
     rule(r"(?<=[死了吧啊笑])(?P<say>23{3,})(?!\d)", say_digits),
@@ -202,7 +208,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z0-9])u1s1(?![A-Za-z0-9])", "有一说一"),
     rule(r"(?<![A-Za-z\d.])(\d{1,2})[vV](\d{1,2})(?![A-Za-z\d.])", _versus),
     rule(r"(?<![\d/.-])\d{1,2}/\d{1,2}/\d{1,2}(?![\d/.-])", _listed),
-    rule(r"(?:[qQ]群|群号|会议号|会议ID)[：:]?\s?(?P<say>\d{3,12}(?: \d{3,4}){0,3})(?![\d-])", say_digits),
+    rule(
+        r"(?:[qQ]群|群号|会议号|(?<![A-Za-z])ID)[：:]?\s?(?P<say>\d{3,12}(?: \d{3,4}){0,3})(?![\d-])",
+        say_digits,
+    ),
     rule(r"(?<!\d)(?P<say>618)(?=活动|期间|年中|当天|[、和与及]双1)", say_digits),
     rule(r"(?<=双11[、和与及])(?P<say>618)(?!\d)", say_digits),
     rule(r"(?<!\d)(?P<say>520|1314|5201314)(?=快乐|表白|情人|当天|礼物)", say_digits),

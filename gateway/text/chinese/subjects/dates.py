@@ -46,6 +46,14 @@ def _years(match: re.Match[str]) -> str | None:
     return f"{digits(first)}到{digits(last)}"
 
 
+def _holiday(match: re.Match[str]) -> str:
+    """ "假期5.1-5.5"."""
+    days = [(match["m"], match["d"]), (match["m2"], match["d2"])]
+    return "到".join(f"{cardinal(int(month))}月{cardinal(int(day))}日" for month, day in days if month)
+
+
+_EVENTS = "奥运|冬奥|残奥|亚运|世界杯|欧洲杯|亚洲杯|锦标赛|公开赛|大师赛|博览会|峰会|春晚|赛季|高考"
+_HOLIDAYS = "假期|放假|国庆|春节|元旦|五一|清明|端午|中秋|调休|补班"
 RULES: tuple[Rule, ...] = (
     rule(
         r"(?<![\d/.-])(?P<m>0?[1-9]|[12]\d|3[01])/(?P<d>0?[1-9]|[12]\d|3[01])/(?P<y>(?:19|20)\d\d)(?![\d/元])",
@@ -57,6 +65,15 @@ RULES: tuple[Rule, ...] = (
         _from_to,
     ),
     rule(r"(?<!\d)(?P<say>3\.15)(?=打假)", say_digits),
+    rule(
+        rf"(?:^|(?<=[，。！？；：、\s“《]))(?P<say>(?:19|20)\d\d)(?=[\u3400-\u9fff]{{0,8}}(?:{_EVENTS}))",
+        say_digits,
+    ),
+    rule(
+        rf"(?:{_HOLIDAYS})[”\"]?(?:假期)?\s?(?P<say>(?P<m>1[0-2]|[1-9])\.(?P<d>[12]?\d|3[01])"
+        r"(?:\s?[-–—~～至到]\s?(?P<m2>1[0-2]|[1-9])\.(?P<d2>[12]?\d|3[01]))?)(?![\d.%元个倍折])",
+        _holiday,
+    ),
     rule(r"©\s?(?P<say>(?P<first>(?:19|20)\d\d)\s?[-–—]\s?(?P<last>(?:19|20)\d\d))(?!\d)", _years),
     rule(r"©\s?(?P<say>(?:19|20)\d\d)(?![\d-])", say_digits),
     rule(

@@ -27,6 +27,15 @@ def _address(match: re.Match[str]) -> str:
     )
 
 
+def _doi(match: re.Match[str]) -> str:
+    return "".join(
+        _DOI_SIGNS.get(sign) or (digits(sign) if sign.isdecimal() else sign) for sign in match["say"]
+    )
+
+
+_DOI_SIGNS = {".": "点", "/": "斜杠", "-": "杠", "_": "下划线", ":": "冒号"}
+
+
 def _or(match: re.Match[str]) -> str:
     """ "50/60Hz"."""
     return f"{number(match[1])}或{number(match[2])}{UNITS.get(match['unit'], match['unit'])}"
@@ -37,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
     rule(r"(?<![A-Za-z])IP(?P<say>[0-6]\d)(?![\d.])", say_digits),
     rule(r"(?<![\w:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![\w:])", _address),
+    rule(r"(?:DOI|doi)[：:]?\s?(?P<say>10\.\d{4,9}/[A-Za-z0-9./:_-]{2,80}[A-Za-z0-9])", _doi),
     rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
     rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),
     rule(r"(?<![\d.A-Za-z])(\d{1,2}\.[1-9]\d?)\s?A(?![A-Za-z0-9])", lambda match: f"{number(match[1])}安"),

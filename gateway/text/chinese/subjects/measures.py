@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{cardinal(int(match[1]))}英尺{cardinal(int(match[2]))}英寸",
     ),
     rule(r"(?<=[里米])/(?=秒|小时|分)", "每"),
+    rule(r"(?<=\dcm)\s?/\s?(?=\d{2,3}(?:\.\d)?kg)|(?<=\dkg)\s?/\s?(?=\d{3}cm)", "，"),
     rule(
         r"(?<![\d.A-Za-z])(?P<one>\d+(?:\.\d+)?)(?P<unit>[cm]?m)[xX×*](?P<other>\d+(?:\.\d+)?)(?P=unit)(?![A-Za-z0-9²³])",
         _by,

@@ -24,7 +24,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
     ),
     rule(
-        r"(?<![\d./])(\d{1,3}(?:\.5)?)/(100|110|120|150|300|750)分(?![之钟])",
+        r"(?<![\d./])(\d{1,3}(?:\.5)?)/(50|60|80|100|110|120|150|200|300|400|500|600|750|900)分(?![之钟])",
         lambda match: f"{number(match[1])}分，满分{number(match[2])}分",
     ),
     rule(
@@ -36,7 +36,10 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{digits(match[1])}到{digits(match[2])}",
     ),
     rule(r"(?<=[号座厦栋])\s?(\d{1,2})F(?![A-Za-z0-9])", lambda match: f"{cardinal(int(match[1]))}楼"),
-    rule(r"(?<=GPA)\s?(\d\.\d{1,2})/(\d\.\d)", lambda match: f"{number(match[1])}，满分{number(match[2])}"),
+    rule(
+        r"(?:GPA|绩点)[是为：:]?\s?(?P<say>(\d\.\d{1,2})/(\d\.\d))",
+        lambda match: f"{number(match[2])}，满分{number(match[3])}",
+    ),
     rule(
         r"(?<=排名)\s?(\d{1,5})/(\d{1,5})(?![\d/])",
         lambda match: f"{cardinal(int(match[1]))}，共{cardinal(int(match[2]))}",

@@ -11,6 +11,13 @@ from gateway.text.rules import Rule, rule
 _WON = "横扫|完胜|大胜|险胜|小胜|取胜|轻取|力克|力擒|淘汰|不敌|逆转|完败|惜败|负于|逼平|领先|落后|告捷"
 
 
+_GAME = re.compile(
+    "NBA|CBA|WNBA|中超|英超|西甲|意甲|德甲|法甲|欧冠|亚冠|欧联|世界杯|欧洲杯|亚洲杯|[男女][篮足排]|[主客]场|决赛|季后赛|常规赛|小组赛|友谊赛|联赛"
+)
+"""Where two teams play."""
+_COUNTED = "[年月日号天岁元块个名人次分秒时小轮场米公千万亿位脚板篮助级强成场局盘支点度倍]"
+
+
 def score(match: re.Match[str]) -> str:
     """ "3-1"."""
     return f"{cardinal(int(match[1]))}比{cardinal(int(match[2]))}"
@@ -19,6 +26,11 @@ def score(match: re.Match[str]) -> str:
 def _scores(match: re.Match[str]) -> str:
     """ "2-6/6-4"."""
     return re.sub(r"(\d{1,3})-(\d{1,3})", score, match[0]).replace("/", "、")
+
+
+def _in_game(match: re.Match[str]) -> str | None:
+    """Between two teams, "勇士108-102湖人"."""
+    return score(match) if _GAME.search(match.string, 0, match.start()) else None
 
 
 def _race(match: re.Match[str]) -> str:
@@ -35,9 +47,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\d/.-])\d-\d(?:/\d{1,2}-\d{1,2}){1,4}(?![\d/-])", _scores),
     rule(rf"(?<![\d.-])(\d{{1,3}})[-—](\d{{1,3}})(?={_WON})", score),
     rule(
-        r"(?:(?<=射门)|(?<=双方)|(?<=表决结果)|(?<=投票结果)|(?<=决赛)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d次个脚记粒-])",
+        r"(?:(?<=射门)|(?<=双方)|(?<=表决结果)|(?<=投票结果)|(?<=决赛)|(?<=点球)|(?<=进球)|(?<=角球)|(?<=射正)|(?<=红牌)|(?<=黄牌)|(?<=分数))(\d{1,3})-(\d{1,3})(?![\d次个脚记粒天场轮-])",
         score,
     ),
+    rule(rf"(?<=[\u3400-\u9fff])(\d{{1,3}})-(\d{{1,3}})(?=[\u3400-\u9fff]{{2}})(?!{_COUNTED})", _in_game),
+    rule(r"第\d{1,3}(?P<say>['’′])(?!\d)", "分钟"),
     rule(
         r"(?:(?<=控球率)|(?<=支持率)|(?<=得票率))(\d{1,2}(?:\.\d)?)[%％][-–:：](\d{1,2}(?:\.\d)?)[%％]",
         _shares,
