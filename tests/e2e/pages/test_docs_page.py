@@ -143,7 +143,8 @@ def test_who_is_not_known_is_told_how_to_see_it(browser: Browser, closed: Server
         page = watched.page
         page.goto(f"{closed.url}/docs")
         expect(page.get_by_role("heading", name="Who may see the routes")).to_be_visible()
-        page.get_by_role("button", name="Give a key").click()
+        expect(page.locator("pre")).to_contain_text(f"curl --fail-with-body '{closed.url}/tts'")
+        page.get_by_role("button", name="Give key or token").click()
         page.fill("#api-key", ADMIN_TOKEN)
         page.get_by_role("button", name="Use it").click()
         expect(page.locator("#post_tts")).to_be_visible()

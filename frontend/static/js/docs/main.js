@@ -10,7 +10,9 @@ import { FleetStatus } from "../shared/service/fleet-status.js";
 import { apiKey, pageConfig } from "../shared/service/fleet.js";
 import { openKeySheet } from "../shared/service/key-sheet.js";
 import { mountNav } from "../shared/page/nav.js";
+import { SNIPPETS } from "../studio/snippets.js";
 import { clientLinks, clientOf, clientView } from "./clients.js";
+import { codeTabs } from "./code-tabs.js";
 import { finds, groupsOf } from "./description.js";
 import { operationView, withCode } from "./operation-view.js";
 import { setMessage } from "./words.js";
@@ -76,13 +78,8 @@ class Docs {
   #showLocked() {
     this.#side.replaceChildren(clientLinks());
     this.#fill(
-      h(
-        "section",
-        { class: "docs-note" },
-        h("h2", { "data-i18n": "docs.locked.title" }),
-        h("p", { "data-i18n": "docs.locked" }),
-        h("button", { class: "button", type: "button", "data-i18n": "docs.locked.key", onclick: () => openKeySheet() }),
-      ),
+      note("docs.first", codeTabs(firstRequest())),
+      note("docs.locked", h("button", { class: "button", type: "button", "data-i18n": "docs.locked.key", onclick: () => openKeySheet() })),
     );
   }
 
@@ -115,6 +112,17 @@ class Docs {
     if (view.matches("details")) view.open = true;
     view.scrollIntoView();
   }
+}
+
+/** @param {string} key of the message; that of its title ends with ".title" */
+function note(key, content) {
+  return h("section", { class: "docs-note" }, h("h2", { "data-i18n": `${key}.title` }), h("p", { "data-i18n": key }), content);
+}
+
+/** What whoever may see no route can do all the same, by language. */
+function firstRequest() {
+  const order = { text: "Hello.", voice: "default", format: "wav" };
+  return Object.fromEntries(Object.entries(SNIPPETS).map(([name, code]) => [name, code(location.origin, order)]));
 }
 
 /** What shows who the reader is; null for nobody known. */
