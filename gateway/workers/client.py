@@ -175,7 +175,7 @@ class WorkerClient:
         except (NotAllowedError, NoAddressError) as error:
             raise WorkerUnreachable(str(error)) from error
         except (OSError, TimeoutError, InvalidHandshake) as error:
-            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+            raise WorkerUnreachable.by(error) from error
 
     def _give_back(self, connection: WorkerConnection, *, reusable: bool) -> None:
         connection.listener = None

@@ -160,7 +160,7 @@ class WorkerControl:
             raise WorkerUnreachable(str(error)) from error
         except (httpx.HTTPError, TimeoutError) as error:
             self._whereabouts.look_again()
-            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+            raise WorkerUnreachable.by(error) from error
 
 
 async def _read(response: httpx.Response, max_bytes: int) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from typing import Self
 
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
@@ -49,6 +50,13 @@ class WorkerUnreachable(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(cut(reason, _LONGEST_REASON))
+
+    @classmethod
+    def by(cls, error: Exception) -> Self:
+        """One for what a connection failed of, in words for operators."""
+        if isinstance(error, TimeoutError):  # which says nothing
+            return cls("it did not answer in time")
+        return cls(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 class WorkerRefused(Exception):

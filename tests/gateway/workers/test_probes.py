@@ -58,6 +58,7 @@ async def test_what_a_worker_is_asked_ends_when_it_counts_as_down() -> None:
             async with asyncio.timeout(30):
                 await gateway.roster.clients[worker.id].control.encode(b"", "prompt")
         assert worker.health is Health.DOWN
+        assert worker.last_failure == "it did not answer in time"
     over.set()
     silent.close()
     await silent.wait_closed()
