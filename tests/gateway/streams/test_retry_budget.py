@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.streams.retry_budget import MIN_FLOOR, WINDOW_SECONDS, RetryBudget
@@ -48,3 +50,17 @@ async def test_who_cannot_pay_is_told_when_patience_ends() -> None:
     assert await budget.wait_and_spend(1.0)
     spend_all(budget)
     assert not await budget.wait_and_spend(0.5)
+
+
+async def test_who_waits_has_the_first_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = ManualClock(), list[float]()
+    budget = RetryBudget(0.0, lambda: 0, clock)
+    spend_all(budget)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.advance(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert await budget.wait_and_spend(2 * WINDOW_SECONDS)
+    assert sum(slept) == WINDOW_SECONDS and budget.left == MIN_FLOOR - 1
