@@ -19,7 +19,7 @@ deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 selfhosted/  `/dev/captioned_speech`, `/piper`, `/xtts`, `/process`, `/api/tts`, for clients of servers that
              people run themselves
-omni/        `/v1/audio/speech/stream`, vLLM-Omni's socket
+omni/        `/v1/audio/speech/stream`, `/v1/audio/speech/batch`, vLLM-Omni's
 telephony/   `/vapi`, `/jambonz`, for agents on the telephone
 wyoming/     Home Assistant's, on a port of its own
 lenient.py   fields that are null or unknown

@@ -76,12 +76,26 @@ async def finished_clip(
     text_field: str = "text",
 ) -> tuple[Outcome, bytes, dict[str, str]]:
     """How it went, the whole file, and headers of the answer. Raises ApiError, ClientGoneError."""
+    made = made_clip(request, gateway, order, collector, protocol, caller, text_field)
+    return await while_connected(request, made)
+
+
+async def made_clip(
+    request: Request,
+    gateway: Gateway,
+    order: TtsRequest,
+    collector: Collector,
+    protocol: str,
+    caller: Caller | None = None,
+    text_field: str = "text",
+) -> tuple[Outcome, bytes, dict[str, str]]:
+    """The same for a client who is watched by somebody else. Raises ApiError."""
     check_limits(order, gateway.settings, text_field, whole=True)
     longest = min(gateway.settings.max_clip_seconds, gateway.settings.max_audio_seconds)
     synthesis, facts = begin_clip(
         request, gateway, order, collector, protocol, caller, longest_seconds=longest, whole=True
     )
-    outcome = await while_connected(request, synthesis.run())
+    outcome = await synthesis.run()
     began_at = time.monotonic()
     pcm = b"".join(collector.chunks)
     noted = gateway.settings.provenance_note

@@ -21,6 +21,7 @@ from gateway.protocols.elevenlabs import lines as elevenlabs_lines
 from gateway.protocols.elevenlabs import lines_socket as elevenlabs_lines_socket
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
+from gateway.protocols.omni import batch as omni_batch
 from gateway.protocols.omni import socket as omni_socket
 from gateway.protocols.openai import chat as openai_chat
 from gateway.protocols.openai import completions as openai_completions
@@ -39,7 +40,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
-    *(kokoro.router, piper.router, xtts.router, marytts.router, coqui.router, omni_socket.router),
+    *(kokoro.router, piper.router, xtts.router, marytts.router, coqui.router),
+    *(omni_socket.router, omni_batch.router),
     *(vapi.router, jambonz.router, jambonz_stream.router),
 )
 

@@ -49,6 +49,12 @@ TAG = Tag(
         ),
         Operation("POST", "/v1/completions", "Go on with a text", body=_COMPLETION, media=_READ),
         Operation(
+            "POST",
+            "/v1/audio/speech/batch",
+            "Speak several texts, for clients of vLLM-Omni and SGLang-Omni",
+            body={"items": [{"input": "Doors open at nine."}], "voice": "default", "response_format": "wav"},
+        ),
+        Operation(
             "WEBSOCKET",
             "/v1/audio/speech/stream",
             "Text in pieces over a socket, for clients of vLLM-Omni",

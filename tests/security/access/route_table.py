@@ -72,6 +72,7 @@ PUBLIC = {
     ("POST", "/v2/speak"),
     ("WEBSOCKET", "/v2/speak"),
     ("POST", "/v1/audio/speech"),
+    ("POST", "/v1/audio/speech/batch"),
     ("POST", "/dev/captioned_speech"),
     ("POST", "/piper"),
     ("GET", "/piper/voices"),

@@ -103,6 +103,7 @@ async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | N
         "/xtts/tts_to_audio/": {"text": "a"},
         "/v2/speak": {"text": "a"},
         "/v1/audio/speech": {"input": "a"},
+        "/v1/audio/speech/batch": {"items": [{"input": "a"}]},
         "/v1/text-to-speech/default": {"text": "a"},
         "/v1/text-to-dialogue": {"inputs": [{"text": "a", "voice_id": "default"}]},
         "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}]},
