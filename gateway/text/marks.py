@@ -38,7 +38,7 @@ _TAG_ENDS = rf"(?:\s{{1,9}}{_ATTRIBUTE}){{0,20}}\s{{0,9}}/?>"
 _NOTES = r"(?:\[[1-9]\d{0,2}\]){1,9}"
 _PROGRAM_NAMED = r"[ \t]*[A-Za-z0-9+#._-]{0,40}(?:[ \t]{1,9}(?:\{[^\n`{}]*\}|[a-z_-]{1,20}=[^\n`]*)){0,4}"
 """In which language a program is, and what its page needs to know; other words are text."""
-_PROGRAM = re.compile(r"[={};]|\w\(")
+_PROGRAM = re.compile(r"[={}]|;[ \t]*(?:$|//)|\w\(", re.M)
 _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
 
 
@@ -150,7 +150,10 @@ MARKS = Rules(
     ),
     rule(r"\[(?:citation needed|来源请求|來源請求|note \d{1,2})\]", ""),
     rule(rf"(?<=\))(?P<say>{_NOTES})(?=[,.;:]?\s+[a-z]{{2}})", _noted),
-    rule(rf"(?<=[a-z]{{3}})(?P<say>{_NOTES})(?=[,.:!?]?(?:\s+[^\W_]|\s*$))", _noted),
+    rule(
+        rf"(?:(?<=[a-z]{{3}})|(?<=[A-Z]{{2}})|(?<=\d(?:st|nd|rd|th)))(?P<say>{_NOTES})(?=[,.:!?)]?(?:\s+[^\W_]|\s*$))",
+        _noted,
+    ),
     rule(r"^\d{1,2}(?P<say>/)(?=[ \t]+[A-Z])", ".", re.M),
     rule(r"^[ \t]*(?:\d{1,3}|[A-Za-z])(?P<say>\))(?=[ \t]*[\u3400-\u9fff]|[ \t]+\S)", ".", re.M),
     rule(r"~~", ""),

@@ -47,7 +47,7 @@ _BEFORE_NUMBER = {
     "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
     "tel": "telephone", "op": "opus", "lv": "level", "lvl": "level",
     "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
-    "para": "paragraph", "paras": "paragraphs", "cl": "clause", "fn": "footnote",
+    "para": "paragraph", "paras": "paragraphs", "cl": "clause", "fn": "footnote", "ll": "lines",
     "subsec": "subsection", "mvt": "movement", "ep": "episode",
 }  # fmt: skip
 _ROOMS = {
@@ -190,6 +190,7 @@ def _any(words: object) -> str:
 
 
 _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
+_SMALL_ROMAN = "[IVXLC]{2,}|[VX]|[ivx]{1,6}"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
@@ -237,7 +238,11 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"\b(?P<say>(?:{'|'.join(_ROOMS)})\b\.?)(?=\s#?\d)", lambda match: _ROOMS[match["say"].rstrip(".")]
     ),
-    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))|(?<=\d(?:st|nd|rd|th) )Fl\.(?=,|\s[A-Z])", "Floor"),
+    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))", "Floor"),
+    rule(
+        r"(?<=\d(?:st|nd|rd|th) )(?P<f>[Ff])l\b(?:\.(?=[,;)]|\s+\S))?(?!\.\w)",
+        lambda match: f"{match['f']}loor",
+    ),
     rule(r"(?<=\d )(?P<size>lg|med|sm)\.(?=\s[a-z])", lambda match: _SIZES[match["size"]]),
     rule(r"(?<=\dth )c\b(?:\.(?=[,;:)]|\s[a-z]))?(?!\.)", "century"),
     rule(
@@ -262,8 +267,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![§¶])([§¶])\s?(?=\d)", lambda match: f"{_SECTIONS[match[1]]} "),
     rule(r"\b(?P<say>(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.)(?=\s[IVXLC]+\b)", _before_number),
     rule(r"\b(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.\s(?P<say>[IVXLC]+)\b", _number),
-    rule(r"\b(?P<say>(?:vol|ch|chap|pt|art|sec|fig)\.)(?=\s(?:[IVXLC]{2,}|[VX])\b)", _before_number),
-    rule(r"\b(?:vol|ch|chap|pt|art|sec|fig)\.\s(?P<say>[IVXLC]{2,}|[VX])\b", _number),
+    rule(rf"\b(?P<say>(?:vol|ch|chap|pt|art|sec|fig)\.)(?=\s(?:{_SMALL_ROMAN})\b)", _before_number),
+    rule(rf"\b(?:vol|ch|chap|pt|art|sec|fig)\.\s(?P<say>{_SMALL_ROMAN})\b", _number),
     rule(rf"\b(?P<say>[Pp]{{1,2}}\.)(?=\s{_PAGES})", _before_number),
     rule(rf"\b(?:[Pp]{{1,2}}\.|[Pp]ages?)\s(?P<say>{_PAGES})", _pages),
 )

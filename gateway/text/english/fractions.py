@@ -89,6 +89,10 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match[2])}, {number(match[3])}",
     ),
     rule(
+        r"(?<![\w./])(\d{1,4})/(\d{1,4})(?=\s(?:[A-Z][a-z]{2,20}\s){1,2}(?:St|Ave|Rd|Blvd|Dr|Ln|Street|Avenue|Road)\b)",
+        lambda match: f"{number(match[1])}, {number(match[2])}",
+    ),
+    rule(
         r"\A\((?P<say>(\d{1,2})/(\d{1,2}))\)(?=\s+[A-Z])",
         lambda match: f"{number(match[2])} of {number(match[3])}",
     ),

@@ -160,6 +160,7 @@ RULES = (
     rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
     rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
     rule(r"(?<![\w./-])(?P<say>0\d{2,4}/\d{5,9})(?![\w/-]|[.,]\d)", _phone),
+    rule(r"(?<![\w./-])(?P<say>0\d{2,4}\s?/\s?\d{2}(?: \d{2}){1,4}(?:-\d{1,3})?)(?![\w/-]|[.,]\d)", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>1[38]00 \d{3} \d{3})(?![\w-]|[.,]\d)", _phone),
     rule(
         r"\d{3}[-. ]\d{4},?\s(?P<say>x(?P<ext>\d{1,5}))\b", lambda match: f"extension {digits(match['ext'])}"
@@ -213,7 +214,7 @@ RULES = (
     rule(r"\b(?:Boeing|Airbus)\s[A-Z]?\d{3}(?P<say>-)(?=\d{3})", " "),
     rule(r"(?<![\w-])7[0-8]7(?P<say>-)(?=\d00(?:ER|LR|F)\b)", " "),
     rule(
-        r"\b(?:[Ee]rror|[Ss]tatus|HTTP|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
+        r"\b(?:[Ee]rror|[Ss]tatus|HTTP(?:/\d(?:\.\d)?)?|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
         _code,
     ),
     rule(r"\b(?:RFC|ISO|IEEE|ANSI|DIN|RTX|GTX|RX)\s(?P<say>[1-9]\d{3})\b(?![.,]\d)", _code),
@@ -227,6 +228,10 @@ RULES = (
         lambda match: "".join(f" point {number(part)}" for part in match["say"][1:].split(".")),
     ),
     rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
+    rule(
+        r"(?<!\w)0(?P<base>[bo])(?P<n>[0-7]{2,32})\b",
+        lambda match: f"zero {match['base']} {digits(match['n'])}",
+    ),
     rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
     rule(
         r"\bS(\d{1,2})\s?E(\d{1,3})\b",

@@ -34,6 +34,10 @@ RULES: tuple[Rule, ...] = (
         lambda match: _lasting(match, 1),
     ),
     rule(
+        r"(?<![\w./-])(?P<d>\d{1,3})d(?=\s(?:apart|later|after|before|course|supply)\b)",
+        lambda match: _lasting(match, 1),
+    ),
+    rule(
         r"(?<![\w./])(?:(?P<h>\d{1,3})\s?h(?:rs?)?\s?)?(?P<m>\d{1,3})\s?m(?:in)?(?:\s?(?P<s>[0-5]?\d)\s?s(?:ec)?)?"
         r"(?![\w'’²³/])",
         _lasting,

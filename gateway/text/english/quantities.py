@@ -179,7 +179,7 @@ _PAIRED = "Hz|kHz|MHz|GHz|V|kV|W|kW|[KMGT]B|mAh|mA|fps|[MG]bps"
 """Units of things that are made for two measures, "110/220 V"."""
 _SHARES = {"wt": "weight", "vol": "volume", "mol": "mole"}
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
-_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=\d[x×]))"
+_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=\d[x×])|(?<=[Øø]))"
 RULES = (
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?"
@@ -193,7 +193,7 @@ RULES = (
     rule(r"(?<=\d)['’′](?=\s(?:tall|long|wide|deep|high|thick)\b)", _feet),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
-        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe|[A-Z]{0,3}\d\w{0,8})\b)",
+        r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe|[A-Z]{2,5}\+?|[A-Z]{0,3}\d\w{0,8})\b)",
         _inch,
     ),
     rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", _inch),

@@ -30,7 +30,7 @@ def _unit(match: re.Match[str]) -> str:
 _SKIN = "1.73"
 """Square meters, to which a flow of blood is referred; of no other fraction there is so much."""
 _TIME = "day|week|wk|month|mo|year|yr|hour|hr|minute|min|second|sec"
-_LOADS = "cycle|wash|load|tablet|capsule|cup|bottle|lap|use|trip|page|bed|head"
+_LOADS = "side|batch|portion|cycle|wash|load|tablet|capsule|cup|bottle|lap|use|trip|page|bed|head"
 _EACH = f"{_TIME}|person|serving|kg|lb|oz|gal|bbl|night|kWh|GB|user|seat|share|mile|barrel|ounce|piece"
 RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)/mi\b", " per mile"),

@@ -108,6 +108,8 @@ _GOES = (
 )
 _GOES_ON = r"(?=\s?(?:[,.;:)!?–-]|$)|\s(?:and|from|to|in|on|until|till|via|daily|sharp|every)\b)(?![.,]\d)"
 """Behind a time, and not behind an amount."""
+_GAME = re.compile(r"\d\+\d{1,2}['’′]|['’′]\s\(?(?:pen|og)\b")
+"""A match, in which goals are scored at so many minutes."""
 _RUN = "[Ii]n|[Aa]t|[Oo]f|[Rr]an|[Rr]un|[Cc]locked|[Tt]imes?:?|PB:?|[Ff]inish(?:ed|ing|es)?|[Rr]ecord:?"
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"
 RULES: tuple[Rule, ...] = (
@@ -131,6 +133,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<![\w.:/-]){_HOURS.format(1)}a\s?[-–]\s?{_HOURS.format(2)}p\b", _open),
     rule(r"(?<![\w.])(\d{1,3})\+(\d{1,2})['’′](?!\w)", _minute),
+    rule(
+        r"(?<![\w.'’])(\d{1,3})['’′](?=[,;)]|\s(?:pen|og)\b|\s\((?:pen|og)\b)",
+        lambda match: f"{cardinal(int(match[1]))} minutes" if _GAME.search(match.string) else None,
+    ),
     rule(rf"\b(?:{_RUN})\s(?P<say>(?P<m>2[5-9]|[3-9]\d):(?P<s>[0-5]\d))(?![\d:]|\.\d)", _race),
     rule(r"\b(?:[Nn]oon|[Mm]idnight)(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(

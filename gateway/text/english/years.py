@@ -86,7 +86,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\b[QH]\d)\s?[-–]\s?(?=[QH]\d\b)", " to "),
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
-    rule(r"\b[A-Z]{2,20}\s\((?P<say>(?P<tens>[1-9]0)s(?P<century>))(?=[),])", _decade),
+    rule(r"\b[A-Z]{2,20}(?:\s\(|,\s)(?P<say>(?P<tens>[1-9]0)s(?P<century>))(?=[),])", _decade),
+    rule(rf"\([Cc]\)\s(?P<say>{_CENTURIES})\b(?![-–—]?\d)", _year),
     rule(
         rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
         _decade,
@@ -132,5 +133,5 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?:(?<=\bBC)|(?<=\bBCE)|(?<=\bCE))\s?[-–—]\s?(?=(?:AD\s|c\.\s)?\d)", " to "),
     rule(rf"\b(?P<say>{_CENTURIES})(?=\s?(?:BCE?|AD|CE)\b)", _year),
-    rule(rf"\b(?:AD|[Bb]orn|[dbm]\.|bapt\.|bur\.|fl\.)\s(?P<say>{_CENTURIES})\b", _year),
+    rule(rf"\b(?:AD|[Bb]orn|[dbm]\.|div\.|bapt\.|bur\.|fl\.)\s(?P<say>{_CENTURIES})\b", _year),
 )

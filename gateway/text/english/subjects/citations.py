@@ -48,6 +48,7 @@ _SCENE = r"(?P<act>[IVX]{1,4})\.(?P<scene>[ivx]{1,5})"
 _NUMERAL = "(?:[IV]{1,3}|[iv]{1,3})"
 RULES: tuple[Rule, ...] = (
     rule(r"(?:U\.S\.C\.|USC) §\s?(?P<say>[1-9]\d{3})(?!\d|[.,]\d)", _code),
+    rule(r"(?:(?<=§ )|(?<=§))(?P<say>\d{1,2}-\d{3})(?![\w-]|[.,]\d)", _docket),
     rule(r"\bNo\.\s(?P<say>\d{2,4}-\d{3,4})(?![\w-]|[.,]\d)", _docket),
     rule(r"\b(?:Civ|Crim|App|Evid|Bankr)\. P(?P<say>\.)(?=\s\d)", "."),
     rule(r"\bPub\. L\. (?:No\. )?(?P<say>\d{2,3}-\d{1,4})(?![\w-]|[.,]\d)", _docket),

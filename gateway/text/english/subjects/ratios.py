@@ -17,6 +17,7 @@ def _to(match: re.Match[str]) -> str:
 
 _RATIO = r"(?P<say>(?P<first>\d{1,3}):(?P<last>\d{1,4}))(?![\d:]|[.,]\d|\s?[AaPp]\.?[Mm])"
 RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w:.,])1:1s\b", "one to ones"),
     rule(r"(?<![\w:.,])(?P<first>\d):(?P<last>\d{1,3}(?:,\d{3}){1,3}|\d{3,9})(?![\d:]|[.,]\d)", _to),
     rule(rf"\b(?:{_TOLD})(?:\s(?:of|is|was|at|to|in))?:?\s{_RATIO}", _to),
     rule(rf"(?<![\w:.,]){_RATIO}(?=[-\s](?:{_NAMED})\b)", _to),
