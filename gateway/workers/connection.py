@@ -76,7 +76,7 @@ async def open_socket(
     if where.address is not None:
         options["host"] = where.address
     try:
-        return await _Connect(
+        connection = await _Connect(
             f"{scheme}://{where.host}{path}",
             additional_headers=whereabouts.headers,
             compression=None,
@@ -87,6 +87,8 @@ async def open_socket(
     except (OSError, TimeoutError, InvalidHandshake):
         whereabouts.look_again()
         raise
+    whereabouts.answered(where)
+    return connection
 
 
 class WorkerConnection(BoundedConnection):

@@ -152,6 +152,7 @@ class WorkerControl:
                     extensions={"sni_hostname": where.name},
                 )
                 response = await self._http.send(request, stream=True, follow_redirects=False)
+                self._whereabouts.answered(where)
                 try:
                     return response.is_success, await _read(response, max_bytes)
                 finally:

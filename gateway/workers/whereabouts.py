@@ -51,6 +51,10 @@ class Whereabouts:
         self._parts = urlsplit(url)
         self._networks = networks
         self._found: tuple[float, Endpoint] | None = None
+        self._answers: str | None = None
+        """The address that was reached last, unless it has failed since."""
+        self._failed: set[str | None] = set()
+        """Addresses that were tried in vain; none any more once all were."""
         self.headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
 
     async def endpoint(self) -> Endpoint:
@@ -63,16 +67,33 @@ class Whereabouts:
         self._found = (time.monotonic(), endpoint)
         return endpoint
 
+    def answered(self, where: Endpoint) -> None:
+        """It was reached there."""
+        self._answers = where.address
+
     def look_again(self) -> None:
-        """The host may be somewhere else by now."""
-        self._found = None
+        """It was not reached. The host may be somewhere else by now, or have another address that answers,
+        as where it listens on IPv4 alone and has IPv6, too. One that has answered gets a second try.
+        """
+        if self._found is None:
+            return
+        (_, where), self._found = self._found, None
+        if where.address == self._answers:
+            self._answers = None
+        else:
+            self._failed.add(where.address)
 
     async def _allowed_address(self, networks: Networks) -> str:
         addresses = await self._lookup()
         allowed = [address for address in addresses if address in networks]
         if not allowed:
             raise NotAllowedError(f"{self._parts.hostname} has no address within worker_networks")
-        return allowed[0]
+        if self._answers in allowed:
+            return self._answers
+        self._failed &= set(allowed)
+        if self._failed == set(allowed):
+            self._failed.clear()
+        return next(address for address in allowed if address not in self._failed)
 
     async def _lookup(self) -> list[str]:
         host = self._parts.hostname or ""

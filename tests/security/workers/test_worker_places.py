@@ -106,6 +106,26 @@ async def test_a_name_that_moves_leads_nowhere_else(monkeypatch: pytest.MonkeyPa
                     await asks
 
 
+async def test_of_several_addresses_the_one_that_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a machine with IPv6 whose worker listens on IPv4 alone."""
+    async with ScriptedWorker([Act(), Act()]).running() as worker:
+        port = worker.url.rpartition(":")[2]
+        resolving(monkeypatch, ["127.0.0.2", "127.0.0.3", "127.0.0.1"])
+        where = Whereabouts(f"http://worker.example:{port}", Networks(PRIVATE_NETWORKS))
+        async with client_of("", where) as client:
+            for _ in range(2):
+                with pytest.raises(WorkerUnreachable):
+                    await client.control.status()
+            assert (await client.control.status()).slots_total == 4
+
+            async def next_address() -> str | None:
+                where.look_again()
+                return (await where.endpoint()).address
+
+            again = [await next_address() for _ in range(3)]
+            assert again == ["127.0.0.1", "127.0.0.2", "127.0.0.3"], "a hiccup is none of its address"
+
+
 async def test_the_checked_address_is_what_both_wires_use(monkeypatch: pytest.MonkeyPatch) -> None:
     async with ScriptedWorker([Act()]).running() as worker:
         port = worker.url.rpartition(":")[2]
