@@ -217,6 +217,7 @@ async def test_a_sentence_longer_than_what_may_wait_is_spoken(fleet: GatewayProc
         await socket.say("Speak", text=LONG_TEXT.replace(".", "") * 2)
         await socket.say("Flush")
         await socket.receive_type("Flushed")
+    assert len(socket.pcm) / 2 / 24_000 > 40
 
 
 async def test_clear_takes_what_waits_too(fleet: GatewayProcess) -> None:
