@@ -154,11 +154,13 @@ describe("a manuscript", () => {
     ];
     service.get = async (id, { since }) => (asked.push(since), answers.shift());
     const book = new Manuscript(service, { ...service.book(), revision: "1", partial: false });
+    const changed = [];
+    book.addEventListener("kept", ({ detail }) => changed.push(detail && [...detail]));
     const states = async () => (await book.refresh(), [...book.kept.values()].map(({ takes }) => takes[0]?.state));
     assert.deepEqual(await states(), [undefined, "making"]);
     assert.deepEqual(await states(), [undefined, "making"]); // that its take is ready was missed
     assert.deepEqual(await states(), [undefined, "ready"]);
-    assert.deepEqual(asked, ["1", "2", undefined]);
+    assert.deepEqual([asked, changed], [["1", "2", undefined], [["p_b"], [], null]]);
     assert.deepEqual(texts(book.blocks), ["a", "b"]);
   });
 

@@ -79,7 +79,7 @@ class Editor {
     const { book, list, reader } = this;
     book.addEventListener("blocks", () => this.#draw());
     book.addEventListener("typed", ({ detail }) => this.#showTyped(detail));
-    book.addEventListener("kept", () => this.#showKept());
+    book.addEventListener("kept", ({ detail }) => this.#showKept(detail));
     book.addEventListener("saving", ({ detail }) => this.#showSaving(detail));
     book.addEventListener("problem", ({ detail }) => this.#notice.showUnsaved(detail));
     for (const part of [list, this.tools]) part.addEventListener("do", ({ detail }) => this.#act(detail));
@@ -112,15 +112,16 @@ class Editor {
     this.#showBulk();
   }
 
-  #showKept() {
-    this.list.update();
+  /** @param {Set<string> | null} ids of the blocks that may be others now; null: all of them */
+  #showKept(ids) {
+    this.list.update(ids ? ({ id }) => ids.has(id) : undefined);
     this.head.show();
     this.#showTools(this.list.open);
   }
 
   #showTyped(key) {
     this.head.show();
-    this.list.update(key);
+    this.list.update((block) => block.key === key);
   }
 
   #openTools(key) {

@@ -81,10 +81,10 @@ export class BlockList extends EventTarget {
     this.view(first?.key ?? this.#reachable)?.more.focus();
   }
 
-  /** Shows what the service made meanwhile. @param {string} [key] of a block that is the only one to be another now */
-  update(key) {
+  /** Shows what the service made meanwhile. @param {(block: object) => boolean} [changed] which blocks may be others now */
+  update(changed = () => true) {
     const { blocks, kept } = this.#book;
-    for (const block of key === undefined ? blocks : blocks.filter((one) => one.key === key)) {
+    for (const block of blocks.filter(changed)) {
       const view = this.#views.get(block.key);
       if (view) this.#show(view, block, kept);
     }

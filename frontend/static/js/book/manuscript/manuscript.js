@@ -4,7 +4,8 @@
  * Every change is saved soon after it, one request at a time. Where another page was first, both versions are merged.
  * Blocks that were removed are kept by the service a while longer, so that undoing it brings their takes back.
  *
- * Events: "blocks" (the list changed), "kept" (takes, progress or title of the service), "saving" (detail: "saved",
+ * Events: "blocks" (the list changed), "kept" (takes, progress or title of the service; detail: ids of the blocks that
+ * may be others now, null for all), "saving" (detail: "saved",
  * "unsaved", "saving", "failed"), "problem" (detail: the error).
  */
 import { draft } from "./blocks.js";
@@ -151,7 +152,7 @@ export class Manuscript extends EventTarget {
     this.#saved = unchanged ? this.blocks : sent.map(named);
     this.#base = book.blocks;
     this.#keep(book);
-    this.#emit("kept");
+    this.#emit("kept", null);
     return true;
   }
 
@@ -202,7 +203,7 @@ export class Manuscript extends EventTarget {
     }
     this.#keep(book);
     if (newer) this.#emit("blocks");
-    this.#emit("kept");
+    this.#emit("kept", book.partial ? new Set(book.blocks.map(({ id }) => id)) : null);
   }
 
   /** Where a part of it does not add up, the next question is for all of it. */
