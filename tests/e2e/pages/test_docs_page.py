@@ -144,6 +144,7 @@ def test_who_is_not_known_is_told_how_to_see_it(browser: Browser, closed: Server
         page.goto(f"{closed.url}/docs")
         expect(page.get_by_role("heading", name="Who may see the routes")).to_be_visible()
         expect(page.locator("pre")).to_contain_text(f"curl --fail-with-body '{closed.url}/tts'")
+        expect(page.locator("#search")).to_be_hidden()
         page.get_by_role("button", name="Give key or token").click()
         page.fill("#api-key", ADMIN_TOKEN)
         page.get_by_role("button", name="Use it").click()

@@ -31,10 +31,15 @@ class Docs {
     window.addEventListener("apikey", () => client || this.#load());
     window.addEventListener("hashchange", () => this.#reveal());
     if (client) {
-      this.#search.closest("label").hidden = true;
+      this.#searchable = false;
       this.#fill(clientView(client));
       this.#side.append(h("a", { href: "/docs", "data-i18n": "docs.back" }), clientLinks(client));
     } else await this.#load();
+  }
+
+  /** @param {boolean} there whether there are routes to search */
+  set #searchable(there) {
+    this.#search.closest("label").hidden = !there;
   }
 
   #fill(...children) {
@@ -56,6 +61,7 @@ class Docs {
   }
 
   #showAll(document) {
+    this.#searchable = true;
     const { schemas } = document.components;
     this.#groups = groupsOf(document).map((group) => {
       const views = group.operations.map((operation) => ({ operation, view: operationView(operation, schemas) }));
@@ -76,6 +82,7 @@ class Docs {
   }
 
   #showLocked() {
+    this.#searchable = false;
     this.#side.replaceChildren(clientLinks());
     this.#fill(
       note("docs.first", codeTabs(firstRequest())),

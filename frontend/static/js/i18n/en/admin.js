@@ -70,7 +70,7 @@ export default {
   "admin.flaws": "Flawed parts",
   "admin.cancelled": "Cancelled",
   "admin.errors": "Errors",
-  "admin.step": "Engine step",
+  "admin.step": "Engine steps",
   "admin.cache": "KV cache: device · host",
   "admin.cacheMoved": "To the host · back",
 
