@@ -38,6 +38,10 @@ class TrainingGone(Exception):
     """It was cancelled or deleted meanwhile."""
 
 
+class TrainingOfAnotherBuild(Exception):
+    """It began with other options than this gateway's, and there are gateways of another build."""
+
+
 class TrainingRunner:
     """`run` is called once, by who holds the lock of the files."""
 
@@ -47,7 +51,9 @@ class TrainingRunner:
         self._recordings: Sequence[TrainingRecording] = ()
 
     async def run(self) -> None:
-        """Returns when the voice is there. Raises ApiError when it fails, TrainingGone, OSError."""
+        """Returns when the voice is there. Raises ApiError when it fails, TrainingGone, OSError, and
+        TrainingOfAnotherBuild.
+        """
         if self._row.voice_id is None:
             if not self._row.progress:
                 await asyncio.to_thread(self._files.forget_run)
@@ -70,6 +76,8 @@ class TrainingRunner:
             await process.end()
         progress = await self._look()
         if progress.is_outdated:
+            if self._gateway.operations.history.builds.differ:
+                raise TrainingOfAnotherBuild
             message = (
                 "it began with other options than voices are trained with now, or what it learnt is damaged; "
                 "start it again to begin afresh"

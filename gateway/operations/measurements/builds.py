@@ -46,8 +46,13 @@ class GatewayBuilds:
             logger.info("the builds of gateways cannot be read", error=type(error).__name__)
             return
         before, self._counts = self._counts, Counter(name for name in last.values() if name is not None)
-        if len(self._counts) > 1 and self._counts.keys() != before.keys():
+        if self.differ and self._counts.keys() != before.keys():
             logger.warning("gateways of several builds share the database", builds=dict(self._counts))
+
+    @property
+    def differ(self) -> bool:
+        """Whether there are several builds, as during an upgrade."""
+        return len(self._counts) > 1
 
     def describe(self) -> list[dict[str, Any]]:
         """Each build with its gateways, the most frequent first; a build that is not told is ""."""
