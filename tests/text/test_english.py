@@ -100,7 +100,7 @@ DATES = {
     "Mar '24, class of '09, Q1'23": "March twenty-four, class of oh nine, Q one twenty-three",
     "the 1930s–40s, 1980s-1990s": "the nineteen thirties to forties, nineteen eighties to nineteen nineties",
     "est. 1990, built 1850, est. 2000 people": "established nineteen ninety, built eighteen fifty,"
-    " established two thousand people",
+    " estimated two thousand people",
     "(2020 census), 2020/21, 1999/00": "(twenty twenty census), twenty twenty to twenty-one, nineteen"
     " ninety-nine to two thousand",
     "OOO 12/24–1/2": "OOO December twenty-fourth to January second",

@@ -35,8 +35,8 @@ _ANYWHERE = {
     "dept.": "department", "Dept.": "Department", "govt.": "government", "temp.": "temperature",
     "est.": "established", "Est.": "Established", "incl.": "including", "excl.": "excluding",
     "inc.": "including", "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous",
-    "w/o": "without", "c/o": "care of", "h/o": "history of", "s/p": "status post", "r/o": "rule out",
-    "f/u": "follow-up",
+    "w/o": "without", "b/w": "between", "c/o": "care of", "h/o": "history of", "s/p": "status post",
+    "r/o": "rule out", "f/u": "follow-up",
     "d/b/a": "doing business as", "a/k/a": "also known as", "f/k/a": "formerly known as", "w/": "with ",
     "Ph.D.": "P h D", "M.D.": "M D", "et al.": "and others", "cf.": "compare", "a.k.a.": "also known as",
     "Bldg.": "Building", "Apt.": "Apartment", "apt.": "apartment", "Nº": "number", "№": "number",
@@ -193,7 +193,10 @@ _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _SMALL_ROMAN = "[IVXLC]{2,}|[VX]|[ivx]{1,6}"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,]+\s?(?:%|million|billion))", "estimated"),
+    rule(
+        r"(?<![\w.])(?P<say>est\.)(?=\s[$€£]|\s[\d.,–-]+\s?(?:%|million|billion|(?:hrs?|hours?|mins?|days?|weeks?|months?|miles?|people)\b))",
+        "estimated",
+    ),
     rule(r"est\.(?:(?<=\(\d{4} est\.)(?=\))|(?:(?<=\d est\.)|(?<=\d[kKmMbB] est\.))(?=[,;)]))", "estimate"),
     rule(r"(?<=% )([yqm])/\1\b", lambda match: f"{_SPANS[match[1]]} over {_SPANS[match[1]]}"),
     rule(
@@ -238,7 +241,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"\b(?P<say>(?:{'|'.join(_ROOMS)})\b\.?)(?=\s#?\d)", lambda match: _ROOMS[match["say"].rstrip(".")]
     ),
-    rule(r"\bFl\.(?=\s\d{1,2}(?!\d))", "Floor"),
+    rule(r"(?<!\d )\b(?P<f>[Ff])l\.(?=\s\d{1,2}(?!\d))", lambda match: f"{match['f']}loor"),
     rule(
         r"(?<=\d(?:st|nd|rd|th) )(?P<f>[Ff])l\b(?:\.(?=[,;)]|\s+\S))?(?!\.\w)",
         lambda match: f"{match['f']}loor",

@@ -56,6 +56,8 @@ def _fraction(match: re.Match[str]) -> str | None:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
     if 1 < top < bottom <= _ALL and bottom > _FINEST and bottom not in _DIVISORS:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
+    if 10 <= top < bottom and bottom > _ALL:
+        return f"{cardinal(top)} out of {cardinal(bottom)}"
     if bottom < 2 or bottom > 100 or top >= bottom:
         return f"{cardinal(top)} over {cardinal(bottom)}"
     before_unit = match.string[match.end() : match.end() + 1] == "-"
@@ -79,7 +81,7 @@ _STEPS = (
 )
 """Of which one is so many of so many."""
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
+    rule(r"(?<![\w./])(?<!\d,)(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
     rule(
         r"(?<![\w./-])(\d{1,3})-(?:(1)/(2)|([13])/(4)|([12])/(3)|([1357])/(8))(?![\w/]|\.\d)", _joined_mixed
     ),

@@ -34,7 +34,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: _lasting(match, 1),
     ),
     rule(
-        r"(?<![\w./-])(?P<d>\d{1,3})d(?=\s(?:apart|later|after|before|course|supply)\b)",
+        r"(?<![\w./-])(?P<d>\d{1,3})d(?=\s(?:apart|later|after|before|course|supply)\b|/(?:yr|year|mo|month|wk|week)\b)",
         lambda match: _lasting(match, 1),
     ),
     rule(

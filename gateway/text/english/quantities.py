@@ -179,7 +179,7 @@ _PAIRED = "Hz|kHz|MHz|GHz|V|kV|W|kW|[KMGT]B|mAh|mA|fps|[MG]bps"
 """Units of things that are made for two measures, "110/220 V"."""
 _SHARES = {"wt": "weight", "vol": "volume", "mol": "mole"}
 _SCALES_OF_HEAT = {"C": "Celsius", "F": "Fahrenheit"}
-_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=\d[x×])|(?<=[Øø]))"
+_BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=[\"”]/)|(?<=\d[x×])|(?<=[Øø]))"
 RULES = (
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?"
@@ -191,6 +191,8 @@ RULES = (
         _signed_arc,
     ),
     rule(r"(?<=\d)['’′](?=\s(?:tall|long|wide|deep|high|thick)\b)", _feet),
+    rule(r"\b[Aa]n?\s\d{1,3}(?P<say>['’′])(?=\s[a-z])", " foot"),
+    rule(r"(?<![\w.'’])[1-9]\d{0,2}(?P<say>['’′])(?=[,;)])", _feet),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
         r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe|[A-Z]{2,5}\+?|[A-Z]{0,3}\d\w{0,8})\b)",
@@ -198,12 +200,13 @@ RULES = (
     ),
     rule(r"(?<=\d)[\"”″](?=-(?:wide|long|thick|deep|tall|high|diameter)\b)", _inch),
     rule(r"(?<=\d)\s?″", " inches"),
+    rule(r"(?<=\d)[\"”]/(?=\d{1,3}(?:\.\d)?\s?cm\b)", " inches or "),
     rule(
         r"(?<![\w./])1/(?P<part>[1-9]\d{1,3})\s?s(?:ec)?\b",
         lambda match: f"one {ordinal(int(match['part']))} of a second",
     ),
     rule(
-        r"(?<![\w./])(?P<town>\d{2})/(?P<road>\d{2})\s?mpg\b",
+        r"(?<![\w./])(?P<town>\d{2})/(?P<road>\d{2})\s?(?i:mpg)\b",
         lambda match: f"{number(match['town'])}, {number(match['road'])} miles per gallon",
     ),
     rule(

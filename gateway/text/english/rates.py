@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.units import UNIT, UNIT_END, UNITS, are_alike
+from gateway.text.english.units import UNIT, UNIT_END, UNITS, are_alike, plural_unit
 from gateway.text.rules import Rule, rule
 
 _PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
@@ -46,11 +46,16 @@ RULES: tuple[Rule, ...] = (
         _between,
     ),
     rule(
-        rf"\d\s?(?:{UNIT})(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|{_LOADS}|[dhsLg]|kg|km|m[lL]|d[lL]|mol|c?m[²³]|mile))(?![\w²³])",
+        rf"\d\s?(?:{UNIT})\.?(?P<say>\s?/\s?(?P<per>{_TIME}|person|serving|dose|{_LOADS}|[dhsLg]|kg|km|m[lL]|d[lL]|mol|c?m[²³]|mile))(?![\w²³])",
         _per,
     ),
     rule(r"\d\s?m[lL]/min(?P<say>/)(?=1\.73)", " per "),
     rule(rf"\d\s[a-z]{{3,12}}(?P<say>/(?P<per>{_TIME}|person|kg|lb|mL|L|dose))\b", _per),
+    rule(r"(?<=\dd)/(?P<per>yr|year|mo|month|wk|week)\b", _per),
+    rule(r"[$€£]\d[\d.,]{0,9}(?P<say>\sea\b(?:\.(?=[,;:)]|\s+[a-z]))?)", " each"),
+    rule(
+        r"(?<=\d)\+\s(?P<unit>yrs?|hrs?|mins?|wks?|lbs)\b", lambda match: f" plus {plural_unit(_unit(match))}"
+    ),
     rule(r"(?<=[a-z]/kg)/(?P<per>hr?|min|d|day|dose)\b", _per),
     rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(

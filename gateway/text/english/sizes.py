@@ -1,11 +1,11 @@
-"""How tall or heavy somebody is, and how long something by how wide: 5'11", "11st 4lb", "60×45 cm"."""
+"""How tall or heavy somebody is, how long something by how wide, and sizes of tires: 5'11", "60×45 cm"."""
 
 from __future__ import annotations
 
 import re
 
 from gateway.text.english.attributes import has_article
-from gateway.text.english.numbers import cardinal
+from gateway.text.english.numbers import cardinal, short_code
 from gateway.text.rules import Rule, rule
 
 
@@ -37,9 +37,15 @@ def _height(match: re.Match[str]) -> str:
     )
 
 
+def _tire(match: re.Match[str]) -> str:
+    """ "205/55R16"."""
+    high, rim = (cardinal(int(match[part])) for part in ("high", "rim"))
+    return f"{short_code(match['wide'])}, {high} {match['make']} {rim}"
+
+
 _INCHES_OF_FOOT = 12
 _PARTS_OF_INCH = {"½": "a half", "¼": "a quarter", "¾": "three quarters"}
-_SIDE = r"\d{1,5}(?:\.\d{1,3})?"
+_SIDE = r"\d{1,5}(?:\.\d{1,3})?[½¼¾⅓⅔⅛⅜⅝⅞]?"
 _SQUARES = "matrix|grid|board|cube|kernel|array|filter|square|table|block"
 _LONG = rf"{_SIDE}\s?(?:px|pixels?|[ckm]m|mi|m|in|inch(?:es)?|ft|feet|[\"”″])(?![A-Za-z²³])"
 _MEASURED = r"(?:(?<=\d(?:ft|in|cm|mm))|(?<=\d\s(?:ft|in|cm|mm))|(?<=\dm)|(?<=\d m))"
@@ -50,6 +56,14 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.°])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
     rule(r"(?<![\w.°])(\d{1,2})['’′]\s(\d{1,2})(\"|”|″|'')(?!\w)", _height),
     rule(r"(?<![\w.])(\d)[x×](\d{1,2})s\b", _timber),
+    rule(
+        r"(?<![\w.])(?P<wide>\d{3})/(?P<high>\d\d)\s?(?P<make>Z?R)(?P<rim>\d\d)(?!\d)",
+        _tire,
+    ),
+    rule(
+        r"(?<![\w.])(?P<cold>\d{1,2})W-(?P<warm>\d\d)(?!\d)",
+        lambda match: f"{cardinal(int(match['cold']))} W {cardinal(int(match['warm']))}",
+    ),
     rule(r"[Ø⌀]\s?(?=\d)", "diameter "),
     rule(rf"{_MEASURED}\s[x×]\s(?=\d)", " by "),
     rule(rf"(?<=\d)\s?×\s?(?={_SIDE}\s?×\s?{_LONG}|{_LONG})", " by "),

@@ -140,7 +140,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b(?:{_RUN})\s(?P<say>(?P<m>2[5-9]|[3-9]\d):(?P<s>[0-5]\d))(?![\d:]|\.\d)", _race),
     rule(r"\b(?:[Nn]oon|[Mm]idnight)(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
     rule(
-        r"(?<![\w.,:/-])(?P<first>0\d[0-5]\d)\s?[-–—]\s?(?P<last>(?:[01]\d|2[0-3])[0-5]\d|2400)(?![\w-]|[.,]\d)",
+        r"(?<![\w.,:/-])(?<!ISSN )(?<!ISSN: )(?P<first>0\d[0-5]\d)\s?[-–—]\s?"
+        r"(?P<last>(?:[01]\d|2[0-3])[0-5]\d|2400)(?![\w-]|[.,]\d)",
         _opening,
     ),
     rule(r"(?<![\w.,$€£])(?P<say>(?P<amount>\d{1,3})(?P<unit>mo|[mhdwy])) ago\b", _ago),

@@ -56,7 +56,8 @@ UNITS = {
     "ly": "light year", "kts": "knot", "inHg": "inch of mercury",
     "Nm": "newton meter", "N·m": "newton meter", "N⋅m": "newton meter", "gsm": "gram per square meter",
     "pcs": "piece", "µF": "microfarad", "μF": "microfarad", "nF": "nanofarad", "pF": "picofarad",
-    "mbar": "millibar", "atm": "atmosphere", "dBm": "D B M", "Å": "angstrom",
+    "mbar": "millibar", "lb-ft": "pound foot", "ft-lb": "foot-pound", "atm": "atmosphere", "dBm": "D B M",
+    "Å": "angstrom",
     "MWh": "megawatt hour", "GWh": "gigawatt hour", "TWh": "terawatt hour", "Ah": "amp hour",
 }  # fmt: skip
 _UNCOUNTED = {
@@ -78,7 +79,7 @@ _DIMENSION = {
 }
 UNIT_END = (
     r"(?![A-Za-z0-9²³'’]|\.[a-z]\.|\([a-z0-9]{1,3}\))"
-    r"(?:\.(?=[,;:)]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
+    r"(?:\.(?=[,;:)/]|\s+[a-z]|\s+\d{1,2}\s?(?:in|oz|mins?|secs?)\b))?"
 )
 """With a full stop where the sentence goes on behind it."""
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))

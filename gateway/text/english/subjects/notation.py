@@ -62,5 +62,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b[Tt]ime sig(?:\.|nature)?:?\s{_METRE}(?![\w/])", _metre),
     rule(rf"(?<![A-Za-z])[A-G](?P<say>#){_CHORD}", "sharp"),
     rule(rf"(?<![A-Za-z])[A-G](?P<say>b)(?![2348]){_CHORD}(?!\d[A-Za-z])", "flat"),
-    rule(r"(?<![A-Za-z])[A-G][#b♯♭]?(?:m|maj|min|dim)?7(?P<say>b)(?=[59])", "flat"),
+    rule(
+        r"(?<![A-Za-z])[A-G][#b♯♭]?(?:m|maj|min|dim)?7(?P<say>[b#])(?=[59]|11)",
+        lambda match: "flat" if match["say"] == "b" else "sharp",
+    ),
 )
