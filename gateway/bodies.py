@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from gateway.errors import ApiError, few_fields, not_json
 from sockets.json_signs import Signs
@@ -18,6 +19,8 @@ MOST_MESSAGE_VALUES = 2000
 
 MOST_BODY_VALUES = 50_000
 """Of a body, where nothing else is said."""
+AT_A_TIME = 100
+"""Entries of a list that are looked at in one turn of the event loop, where it may have thousands."""
 
 
 class Body(BaseModel):
@@ -26,6 +29,20 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     _few_fields = model_validator(mode="before")(few_fields)
+
+
+async def validate_in_turns(kind: type[BaseModel], entries: list[Any]) -> None:
+    """Put models in the place of the entries of a parsed body, up to one that is wrong: whoever validates the
+    body meets it, and takes the models as they are.
+    """
+    models = TypeAdapter(list[kind])
+    for start in range(0, len(entries), AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        try:
+            entries[some] = models.validate_python(entries[some])
+        except ValidationError:
+            return
+        await asyncio.sleep(0)
 
 
 def parse_message(message: str | bytes, what: str = "message") -> Any:

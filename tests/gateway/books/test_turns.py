@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gateway.api.long_texts import books as books_api
 from gateway.books import Books, turns
 from gateway.books.changes import Revision
 from gateway.books.service import Told
 from gateway.books.turns import OwnersTurns
+from gateway.database import Book
 from gateway.errors import ApiError
 from tests.gateway.jobs.stage import running
 
@@ -68,3 +71,28 @@ async def test_of_many_requests_for_all_of_a_book_one_is_answered_at_a_time(
             http.delete(f"{path}/make"),
         )
     assert {answer.status_code for answer in answers} == {200, 201}
+
+
+async def test_of_many_new_books_one_is_more_than_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python went through the models of forty for garbage, and nobody heard anything for 0.3 s."""
+    steps: list[str] = []
+    look_at, create = books_api.validate_in_turns, Books.create
+
+    async def looking(*arguments: Any) -> None:
+        steps.append("looked at")
+        await look_at(*arguments)
+
+    async def creating(self: Books, *arguments: Any) -> Book:
+        book = await create(self, *arguments)
+        steps.append("made")
+        return book
+
+    monkeypatch.setattr(books_api, "validate_in_turns", looking)
+    monkeypatch.setattr(Books, "create", creating)
+    order = {"title": "A", "blocks": [{"text": "Hello."}] * 300}
+    async with running(tmp_path, working=False) as service, service.at() as http:
+        answers = await asyncio.gather(*(http.post("/api/books", json=order) for _ in range(4)))
+    assert [answer.status_code for answer in answers] == [201] * 4
+    assert steps == ["looked at", "made"] * 4
