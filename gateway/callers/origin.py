@@ -13,6 +13,8 @@ from starlette.requests import HTTPConnection
 
 from worker.protocol import is_loopback
 
+FOR_ANY_PAGE = {"Cross-Origin-Resource-Policy": "cross-origin"}
+"""Headers of audio that a page of another site plays, for whom `may_play` has been asked."""
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 
 
@@ -53,3 +55,14 @@ def is_same_origin(headers: Headers) -> bool:
 def is_welcome(headers: Headers, allowed_origins: list[str]) -> bool:
     """Whether a request is of no page, of a page of this host, or of one that is allowed by name."""
     return headers.get("origin") in allowed_origins or is_same_origin(headers)
+
+
+def may_play(headers: Headers, allowed_origins: list[str]) -> bool:
+    """The same of a player within a page, which may name its page as Referer alone."""
+    if is_welcome(headers, allowed_origins):
+        return True
+    try:
+        page = urlsplit(headers.get("referer", ""))
+    except ValueError:
+        return False
+    return f"{page.scheme}://{page.netloc}" in allowed_origins

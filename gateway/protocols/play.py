@@ -6,15 +6,12 @@ refused unless it stands in `allowed_origins`. Such pages, and everybody else, m
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
-from starlette.datastructures import Headers
 
 from gateway.audio.formats import content_type_of
 from gateway.callers.identity import Caller
-from gateway.callers.origin import is_same_origin
+from gateway.callers.origin import FOR_ANY_PAGE, may_play
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.response import SpeechResponse
@@ -23,12 +20,9 @@ from gateway.service import Gateway, GatewayDep
 
 router = APIRouter()
 
-FOR_ANY_PAGE = {"Cross-Origin-Resource-Policy": "cross-origin"}
-"""Headers of an answer to who was not refused."""
-
 
 async def _refuse_foreign_pages(request: Request, gateway: GatewayDep) -> None:
-    if not _may_play(request.headers, gateway.settings.allowed_origins):
+    if not may_play(request.headers, gateway.settings.allowed_origins):
         raise ApiError(403, "cross_site", "another site's page may not do this without a link")
 
 
@@ -75,14 +69,3 @@ def _order(request: Request) -> ClipRequest:
         return ClipRequest.model_validate({"format": "mp3", "stream": True, **given}, strict=False)
     except ValidationError as error:
         raise from_validation(error.errors()) from error
-
-
-def _may_play(headers: Headers, allowed_origins: list[str]) -> bool:
-    """Whether no page asks, one of this host, or one that is allowed by name: players name it as Referer."""
-    if is_same_origin(headers) or headers.get("origin") in allowed_origins:
-        return True
-    try:
-        page = urlsplit(headers.get("referer", ""))
-    except ValueError:
-        return False
-    return f"{page.scheme}://{page.netloc}" in allowed_origins

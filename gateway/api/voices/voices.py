@@ -19,6 +19,7 @@ from gateway.api.transfer.file_response import RangedFileResponse
 from gateway.api.transfer.repeats import KeyDep, asked_with
 from gateway.api.transfer.upload import uploaded
 from gateway.audio.note import note_headers
+from gateway.callers.origin import FOR_ANY_PAGE, is_same_origin, may_play
 from gateway.database import Adapter, Voice
 from gateway.database.repeats import Asked, made_once
 from gateway.errors import ApiError
@@ -152,6 +153,13 @@ async def remove_voice(id: str, request: Request, gateway: Gateway) -> None:
 @router.get("/api/voices/{id}/preview", response_class=Response)
 async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Response:
     """How a voice sounds: its recording to its owner and to administrators, a sentence of it to others."""
+    answer = await _preview(id, request, gateway)
+    if not is_same_origin(request.headers) and may_play(request.headers, gateway.settings.allowed_origins):
+        answer.headers.update(FOR_ANY_PAGE)
+    return answer
+
+
+async def _preview(id: str, request: Request, gateway: Gateway) -> Response:
     if is_built_in(gateway.pool, id):
         return await _sample(built_in_sample(gateway, id, request), request, gateway)
     viewer = _viewer(request, gateway, is_admin(request, gateway))

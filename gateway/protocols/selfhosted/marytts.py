@@ -14,11 +14,12 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import PlainTextResponse
 
 from gateway.api.voices.voices import visible_voices
+from gateway.callers.origin import FOR_ANY_PAGE
 from gateway.errors import ApiError
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
-from gateway.protocols.play import FOR_ANY_PAGE, FOR_PLAYERS
+from gateway.protocols.play import FOR_PLAYERS
 from gateway.protocols.selfhosted.forms import read_fields
 from gateway.requests import Language, Name, Text, translated
 from gateway.service import GatewayDep

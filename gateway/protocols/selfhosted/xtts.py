@@ -13,10 +13,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from gateway.api.voices.voices import visible_voices
+from gateway.callers.origin import FOR_ANY_PAGE
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
-from gateway.protocols.play import FOR_ANY_PAGE, FOR_PLAYERS
+from gateway.protocols.play import FOR_PLAYERS
 from gateway.protocols.response import SpeechResponse
 from gateway.protocols.selfhosted.forms import read_fields
 from gateway.protocols.selfhosted.speakers import Speaker, named_voice

@@ -89,6 +89,16 @@ async def test_a_page_that_is_allowed_plays_a_stream(fleet: GatewayProcess) -> N
     assert refused.status_code == 403 and "another site" in refused.json()["detail"]
 
 
+async def test_a_page_that_is_allowed_plays_how_a_voice_sounds(fleet: GatewayProcess) -> None:
+    preview = (await ask(fleet, "GET", "/xtts/speakers")).json()[0]["preview_url"]
+    policies = []
+    for page in (TAVERN, "http://evil.example", fleet.url):
+        site = "same-origin" if page == fleet.url else "cross-site"
+        answer = await ask(fleet, "GET", preview, headers={"Referer": f"{page}/", "Sec-Fetch-Site": site})
+        policies.append(answer.headers["Cross-Origin-Resource-Policy"])
+    assert policies == ["cross-origin", "same-origin", "same-origin"]
+
+
 async def test_a_page_that_is_allowed_may_send_what_it_sends(fleet: GatewayProcess) -> None:
     asked = {
         "Origin": TAVERN,
