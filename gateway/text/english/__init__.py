@@ -2,12 +2,7 @@
 
 numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
 money.py          sums of money
-attributes.py     whether a sum or a measure tells of the noun behind it
-units.py          units, and their names
-lasting.py        how long something lasts
-quantities.py     measures, percentages
-sizes.py          how tall, how long by how wide
-rates.py          how much in which time, or in another unit
+measures/         how much, how long, how far, how often
 subjects/         what readers of one subject say: music, laws, chemistry
 calendar.py       dates
 times.py          times of the day
@@ -27,16 +22,13 @@ from gateway.text.english import (
     calendar,
     fractions,
     identifiers,
-    lasting,
     letters,
     money,
-    quantities,
-    rates,
     signs,
-    sizes,
     times,
     years,
 )
+from gateway.text.english.measures import lasting, quantities, rates, sizes
 from gateway.text.english.numbers import cardinal, digits
 from gateway.text.english.subjects import (
     citations,

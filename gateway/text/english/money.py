@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.attributes import describes
+from gateway.text.english.measures.attributes import describes
 from gateway.text.english.numbers import NEGATIVE, NUMBER, cardinal, number
 from gateway.text.rules import rule
 

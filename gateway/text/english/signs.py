@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.english.measures.quantities import MANY
 from gateway.text.english.numbers import NUMBER, cardinal, digits, number, ordinal
-from gateway.text.english.quantities import MANY
 from gateway.text.marks import FIGURES, NOTE, RAISED, STARS
 from gateway.text.rules import Rule, rule
 

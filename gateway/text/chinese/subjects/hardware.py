@@ -7,7 +7,7 @@ import re
 from gateway.text.chinese.counting import say_digits
 from gateway.text.chinese.numbers import cardinal, digits, number
 from gateway.text.chinese.units import UNITS
-from gateway.text.english.quantities import ends_quotation
+from gateway.text.english.measures.quantities import ends_quotation
 from gateway.text.rules import Rule, rule
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.english.measures.units import UNITS
 from gateway.text.english.numbers import cardinal, number
-from gateway.text.english.units import UNITS
 from gateway.text.rules import Rule, rule
 
 _PERIODS = r"(?:days?|weeks?|wks?|hours?|hrs?|months?)"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.text.english.measures.units import plural_unit
 from gateway.text.english.numbers import number
-from gateway.text.english.units import plural_unit
 from gateway.text.rules import Rule, rule
 
 _UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}

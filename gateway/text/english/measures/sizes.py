@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.attributes import has_article
+from gateway.text.english.measures.attributes import has_article
 from gateway.text.english.numbers import cardinal, short_code
 from gateway.text.rules import Rule, rule
 

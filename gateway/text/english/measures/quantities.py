@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.attributes import describes
+from gateway.text.english.measures.attributes import describes
+from gateway.text.english.measures.units import UNIT, UNIT_END, UNITS, plural_unit
 from gateway.text.english.numbers import NEGATIVE, NUMBER, number, ordinal
-from gateway.text.english.units import UNIT, UNIT_END, UNITS, plural_unit
 from gateway.text.marks import FIGURES, RAISED
 from gateway.text.rules import rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.units import UNIT, UNIT_END, UNITS, are_alike, plural_unit
+from gateway.text.english.measures.units import UNIT, UNIT_END, UNITS, are_alike, plural_unit
 from gateway.text.rules import Rule, rule
 
 _PERIODS = {name: UNITS[name] for name in ("yr", "hr", "min", "sec", "mo", "wk", "kg", "lb", "oz", "gal")}
