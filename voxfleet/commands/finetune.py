@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -19,6 +19,8 @@ from voxfleet.commands.options import Device, fail
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status of a training that was stopped and can go on."""
+LEARNS = ("resumed", "validated")
+"""Events that come once steps begin."""
 
 
 class Method(StrEnum):
@@ -114,13 +116,13 @@ def finetune(
         ensure_present(device.value)
         if check:
             raise typer.Exit(0 if examine(data, options, tell, in_words) else 1)
-        with alone_in(out / name) as check_alone, stopped_by_signals() as stopped:
+        with alone_in(out / name) as check_alone, told_until_stopped() as (told, is_stopped):
 
             def stopping() -> bool:
                 check_alone()
-                return bool(stopped)
+                return is_stopped()
 
-            result = train(data, out / name, options, tell, in_words, stopping)
+            result = train(data, out / name, options, told, in_words, stopping)
     except (DeviceError, DatasetError, ConfigError, OptionsError, EngineError, OSError) as error:
         fail(error)
     standing = result.standing
@@ -154,6 +156,24 @@ def alone_in(folder: Path) -> Iterator[Callable[[], None]]:
         yield check
     finally:
         lock.release()
+
+
+@contextmanager
+def told_until_stopped() -> Iterator[tuple[Callable[[dict[str, Any]], None], Callable[[], bool]]]:
+    """What tells of an event, and whether a signal has asked for the end; see `stopped_by_signals`.
+
+    Before steps begin a signal ends the process as ever: downloading a base and encoding recordings take
+    minutes, and lose nothing.
+    """
+    caught: list[list[int]] = []
+    with ExitStack() as learning:
+
+        def told(event: dict[str, Any]) -> None:
+            if event["state"] in LEARNS and not caught:
+                caught.append(learning.enter_context(stopped_by_signals()))
+            tell(event)
+
+        yield told, lambda: any(caught)
 
 
 @contextmanager

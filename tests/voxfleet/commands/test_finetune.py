@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from engine.errors import OptionsError
 from gateway.files.folder_lock import FolderLock
+from models.voxcpm.finetuning.journal import Report
 from models.voxcpm.finetuning.run import Finetuned
 from models.voxcpm.finetuning.trainer import Standing
 from tests.models.finetuning.conftest import WORDS, voiced, write
@@ -153,7 +154,8 @@ def test_what_serves_a_voice_is_said_as_a_shell_reads_it(name: str) -> None:
 def test_who_stops_a_training_is_told_how_to_go_on_unless_it_was_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: bool
 ) -> None:
-    def stopped(data: Path, out: Path, *given: object) -> Finetuned:
+    def stopped(data: Path, out: Path, options: object, report: Report, *given: object) -> Finetuned:
+        report({"state": "resumed", "step": 12})
         os.kill(os.getpid(), signal.SIGTERM)
         return Finetuned(out, Standing(step=12, best_step=8), 40.0, over)
 
@@ -162,6 +164,25 @@ def test_who_stops_a_training_is_told_how_to_go_on_unless_it_was_over(
     assert result.exit_code == (0 if over else 130)
     assert ("stopped at step 12; the same command goes on" in result.stdout) is not over
     assert ("serve it with" in result.stdout) is over
+
+
+@pytest.mark.parametrize("state", ["loading", "encoding", "validated"])
+def test_before_the_first_step_ctrl_c_ends_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """What is loaded, downloaded and encoded may take minutes."""
+    went_on = []
+
+    def interrupted(data: Path, out: Path, options: object, report: Report, *given: object) -> Finetuned:
+        report({"state": state, "share": 0.5, "step": 0})
+        os.kill(os.getpid(), signal.SIGINT)
+        went_on.append(state)
+        return Finetuned(out, Standing(), 40.0, False)
+
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", interrupted)
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert went_on == ["validated"] * (state == "validated")
 
 
 def test_the_first_signal_ends_the_training_and_the_next_one_the_process() -> None:
