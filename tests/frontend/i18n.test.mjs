@@ -144,7 +144,7 @@ describe("t", () => {
   test("one thing can be done about it, of what the page can do", () => {
     const page = { again: () => null, voice: () => null };
     const chosen = (code) => chosenAction({ code }, page);
-    assert.deepEqual(["queue_full", "unknown_voice", "voice_without_consent", "text_too_long", "api_key_required"].map(chosen), ["again", "voice", "voice", "again", "key"]);
+    assert.deepEqual(["queue_full", "unknown_voice", "unknown_adapter", "voice_without_consent", "text_too_long", "api_key_required"].map(chosen), ["again", "voice", "voice", "voice", "again", "key"]);
     assert.equal(chosenAction({ code: "queue_full" }, {}), "reload");
   });
 

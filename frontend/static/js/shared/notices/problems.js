@@ -13,7 +13,10 @@ addMessages({ en, zh });
 /** The action for a code; all others are tried again. */
 const ACTIONS = {
   key: ["api_key_required", "invalid_api_key", "caller_gone", "priority_not_allowed", "client_unknown"],
-  voice: ["unknown_voice", "ambiguous_voice", "voice_not_supported", "unknown_model", "built_in_voice"],
+  voice: [
+    ...["unknown_voice", "ambiguous_voice", "voice_not_supported", "unknown_model", "built_in_voice"],
+    ...["unknown_adapter", "ambiguous_adapter", "adapter_without_consent", "adapter_of_another_model"],
+  ],
   consent: ["voice_without_consent"],
   text: ["empty_text", "text_too_long", "too_long", "invalid_ssml", "too_much_text"],
   settings: ["invalid_value", "out_of_range"],
