@@ -29,7 +29,7 @@ def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
     unfold(page, "voices")
     row = page.locator(f"[data-voice='{voice_id}']")
     expect(row).to_contain_text(NAME)
-    expect(row).to_contain_text("no consent")
+    expect(row).to_contain_text("needs consent")
     row.get_by_role("button").click()
     expect(page.locator("dialog[open] h2")).to_contain_text(NAME)
     page.locator("dialog").get_by_role("button", name="Delete", exact=True).click()
