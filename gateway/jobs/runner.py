@@ -25,6 +25,7 @@ from gateway.jobs.files import JobFiles
 from gateway.jobs.request import JobRequest
 from gateway.jobs.store import JobStore
 from gateway.jobs.words import words_of
+from gateway.operations.measurements.objectives import JOBS
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.standing import Priority, Standing
@@ -41,7 +42,6 @@ logger = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 
-PROTOCOL = "jobs"
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
 _PATIENCE_SECONDS = 24 * 3600.0
@@ -173,7 +173,7 @@ class JobRunner:
         ear = _Ear()
         name = f"{self._row.id}-{place.part}"
         synthesis = Synthesis(
-            self._gateway, clip.request, name, ear, self._standing(clip), clip=clip, protocol=PROTOCOL,
+            self._gateway, clip.request, name, ear, self._standing(clip), clip=clip, protocol=JOBS,
             one_part=True, whole=True,
         )  # fmt: skip
         await synthesis.run()

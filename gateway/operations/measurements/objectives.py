@@ -5,7 +5,8 @@
     first_token  of answers of text models, bulk left out: the first token came within
                  `objective_first_token_seconds`
     lost         of requests that a worker took: they did not fail for a reason of the service's
-    refused      of requests that could have been served: there was room for them
+    refused      of requests that could have been served, and are not tried again as those of jobs are: there
+                 was room for them
     underruns    of clips and live sessions whose player reported: it never had nothing to play
 
 Requests that their client ended, or that asked for what there is not, count for none of them. Two counters,
@@ -28,6 +29,8 @@ from gateway.voices.resolution import VoiceKind
 FirstPromise = Literal["first_audio", "first_token"]
 Objective = Literal[FirstPromise, "lost", "refused", "underruns"]
 OBJECTIVES: tuple[Objective, ...] = ("first_audio", "first_token", "lost", "refused", "underruns")
+JOBS = "jobs"
+"""The protocol of requests for which nobody waits: one that is refused is made again later."""
 _CLIENTS = frozenset({"client_gone", "cancelled"})
 """Outcomes of requests that their client ended."""
 
@@ -98,7 +101,7 @@ def note_request(
         failed = status is not None and status >= 500
         note(metrics, "lost", kind, missed=failed)
     no_room = not started and (outcome in REFUSALS or status == 503)
-    if started or no_room:
+    if (started or no_room) and kind.protocol != JOBS:
         note(metrics, "refused", kind, missed=no_room)
     if first_seconds is not None:
         note(metrics, promise, kind, missed=first_seconds > promised_seconds)

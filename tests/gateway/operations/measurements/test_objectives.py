@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.metrics import Metrics
 from gateway.operations.measurements.objectives import (
+    JOBS,
     OBJECTIVES,
     Kind,
     note,
@@ -70,6 +72,15 @@ async def test_what_counts_and_what_is_missed(
         promised_seconds=1.0,
     )  # fmt: skip
     assert counts(metrics) == expected
+
+
+async def test_a_job_that_waits_for_room_refuses_nobody() -> None:
+    """It tries again and again while no worker is there: its alert would wake somebody for nothing."""
+    metrics, job = Metrics(Fleet().pool), replace(KIND, protocol=JOBS)
+    about = {"first_seconds": None, "promised_seconds": 1.0}
+    note_request(metrics, job, outcome="no_worker", status=503, started=False, **about)
+    note_request(metrics, job, outcome="stop", status=None, started=True, **about)
+    assert counts(metrics) == {"lost": (1, 0)}
 
 
 @pytest.mark.parametrize(("first_seconds", "missed"), [(1.5, 0), (2.5, 1)])
