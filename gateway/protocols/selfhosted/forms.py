@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -27,11 +28,16 @@ async def read_fields(model: type[Fields], request: Request) -> Fields:
     """What is asked for in the address, and in a form, which need not say that it is one. Raises ApiError."""
     given = dict(request.query_params)
     try:
-        form = (await request.body()).decode()
-        given |= parse_qsl(form, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+        if body := await request.body():
+            given |= await asyncio.to_thread(_parsed, body)
     except ValueError as error:
         raise ApiError(400, "invalid_body", "the body is no form in UTF-8, or has too many fields") from error
     try:
         return model.model_validate(given)
     except ValidationError as error:
         raise from_validation(error.errors()) from error
+
+
+def _parsed(form: bytes) -> list[tuple[str, str]]:
+    """Blocks for 50 ms where each byte is a percent sign. Raises ValueError."""
+    return parse_qsl(form.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
