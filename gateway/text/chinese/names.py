@@ -124,7 +124,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\d)(?P<say>\d[1-9]\d|\d\d[1-9])(?=路(?:公交|电?车|[，。、；和到]|$))", say_digits),
     rule(r"(?<=单元)(?P<say>\d{3,4})(?!\d)", say_digits),
     rule(
-        r"(?P<phone>[（(]0\d{1,3}[）)]\s?\d{3,4}[- ]?\d{4})(?:-(?P<extension>\d{2,5}))?(?![\d-])",
+        r"(?P<phone>[（(]0\d{1,3}[）)]\s?\d{3,4}[- ]?\d{4})(?:[-#](?P<extension>\d{2,5}))?(?![\d-])",
         lambda match: (
             phone(match["phone"]) + (f"转{phone(match['extension'])}" if match["extension"] else "")
         ),
@@ -187,6 +187,7 @@ RULES: tuple[Rule, ...] = (
         _phone,
     ),
     rule(r"(?<=[（(])(?P<say>\d{6}(?<!000))(?=[）)])", say_digits),
+    rule(r"(?<=[A-Za-z\u3400-\u9fff][（(])(?P<say>\d{4})(?=[）)](?:收|涨|跌|报|股价|今|昨))", say_digits),
     rule(r"(?<!\d)(?P<say>\d{6})(?=\.S[HZ]\b)", say_digits),
     rule(r"(?<![\d-])(?<!\d )(?P<say>0\d{2,3}[- ]\d{4} \d{4})(?![\d-]| \d)", _phone),
     rule(

@@ -8,7 +8,7 @@ from gateway.text.addresses import address_rules
 from gateway.text.chinese import counting, days, money, names, notation, subjects, two
 from gateway.text.chinese.counting import NUMBER, say_digits, say_number
 from gateway.text.chinese.numbers import cardinal, digits, number, phone
-from gateway.text.chinese.units import UNIT, UNITS
+from gateway.text.chinese.units import POWERED, UNIT, UNITS
 from gateway.text.english.numbers import roman
 from gateway.text.marks import FIGURES, NOTE, RAISED, STARS
 from gateway.text.rules import Rule, rule
@@ -221,8 +221,9 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{NOTE}|(?<=[{_HAN}，。！？；：”』」》）])(?<!米)[{RAISED}]{{1,3}}(?![\w⁻⁺])", ""),
     rule(rf"(?<![^\s，。：；、！？“「])[{RAISED}]{{1,3}}\s?(?=[{_HAN}“「])", ""),
     rule(
-        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}})\s?(?P<unit>{UNIT}))(?![A-Za-z0-9²³])",
-        lambda match: _power(match) + UNITS[match["unit"]],
+        rf"(?<!\d10)(?<=10)(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d{{1,4}})\s?(?P<unit>{UNIT}|[ckm]?m|k?g|s))"
+        r"(?![A-Za-z0-9²³])",
+        lambda match: _power(match) + POWERED[match["unit"]],
     ),
     rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>(?P<power>[⁻⁺]?[{RAISED}]+|\^-?\d+))", _power),
     rule(rf"(?<![\d\w%％℃])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
@@ -239,7 +240,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[A-Za-z])\s?&\s?(?=[A-Za-z])", "和"),
     rule(r"(?<![A-Za-z0-9])C\+\+", "C加加"),
     rule(r"(?<![A-Za-z0-9])(?P<say>C#)", "C井"),
-    rule(r"(?<=[A-Za-z])\+(?=[A-Za-z])", "加"),
+    rule(rf"(?<=[A-Za-z])\+(?=[A-Za-z])|(?<=[{_HAN}])\+(?=[{_HAN}])", "加"),
     rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
     rule(r"(?<!\S)--(?=[A-Za-z])|(?<=[\u3400-\u9fff])--(?=[A-Za-z])", "杠杠"),
     rule(

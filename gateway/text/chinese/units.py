@@ -30,6 +30,8 @@ UNITS = {
     "N·m": "牛米", "Nm": "牛米",
 }  # fmt: skip
 UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
+POWERED = {**UNITS, "km": "公里", "m": "米", "cm": "厘米", "mm": "毫米", "kg": "千克", "g": "克", "s": "秒"}
+"""And those that the grammars know behind a number, and not behind its power."""
 PER_UNIT = {
     "km²": "平方公里", "km2": "平方公里",
     "㎡": "平方米", "m²": "平方米", "m2": "平方米", "m³": "立方米", "m3": "立方米", "kg": "千克", "g": "克",
