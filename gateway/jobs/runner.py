@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import ValidationError
 
-from gateway.database import DatabaseError, Job
+from gateway.database import Job
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
@@ -36,6 +36,7 @@ from gateway.streams.clip.sample import VoiceSample
 from gateway.streams.listener import Listener
 from gateway.streams.resumption.token import clip_from, fields_of
 from gateway.synthesis.synthesis import Synthesis
+from gateway.tending.failures import OfAnotherBuild
 from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)
@@ -56,10 +57,6 @@ _SPARE = 4
 
 class JobGone(Exception):
     """It was cancelled or deleted meanwhile."""
-
-
-class OfNewerVersion(DatabaseError):
-    """Its request has fields that this version does not know: it is for a gateway that does."""
 
 
 async def _written(write: Callable[..., Result], *what: Any) -> Result:
@@ -111,7 +108,7 @@ class JobRunner:
         """In a row."""
 
     async def run(self) -> None:
-        """Until the job is complete. Raises ApiError when it fails, JobGone, OfNewerVersion, OSError."""
+        """Until the job is complete. Raises ApiError when it fails, JobGone, OfAnotherBuild, OSError."""
         if not await _written(self._files.go_back, self._parts, self._audio_bytes):
             await self._begin_anew("its files are shorter than its row says")
         clip = await asyncio.to_thread(self._load)
@@ -154,7 +151,7 @@ class JobRunner:
             return self._read()
         except ValidationError as error:
             if any(problem["type"] == "extra_forbidden" for problem in error.errors()):
-                raise OfNewerVersion("the job is of a newer version") from error
+                raise OfAnotherBuild from error
             raise
 
     def _read(self) -> Clip:

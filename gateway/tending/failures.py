@@ -19,6 +19,10 @@ from gateway.finishing import to_its_end
 logger = structlog.get_logger(__name__)
 
 
+class OfAnotherBuild(Exception):
+    """A gateway of another build began it, with what this one does not know: it is for such a gateway."""
+
+
 @asynccontextmanager
 async def ending_failed(
     id: str, folder: Path, fail: Callable[[ApiError], Awaitable[None]]
@@ -26,13 +30,13 @@ async def ending_failed(
     """Work in `folder`; what ends it for good is handed to `fail`.
 
     Nothing is done where the folder was removed meanwhile. Raises DatabaseError, SQLAlchemyError and OSError:
-    what may be over soon.
+    what may be over soon, and OfAnotherBuild.
     """
     try:
         yield
     except ApiError as error:
         await fail(error)
-    except (DatabaseError, SQLAlchemyError):
+    except (DatabaseError, SQLAlchemyError, OfAnotherBuild):
         raise
     except OSError as error:
         if not await asyncio.to_thread(folder.is_dir):

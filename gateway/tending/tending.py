@@ -19,12 +19,15 @@ from prometheus_client import Gauge
 
 from gateway.database.transactions import FAILURES
 from gateway.errors import ApiError
+from gateway.tending.failures import OfAnotherBuild
 
 logger = structlog.get_logger(__name__)
 
 _LOOK_SECONDS = 2.0
 _SWEEP_SECONDS = 60.0
 _RETRY_SECONDS = 5.0
+_LEFT_SECONDS = 60.0
+"""For so long, a row of another build is left to gateways of that build."""
 
 
 class Waiting(Protocol):
@@ -61,7 +64,7 @@ class Work(Protocol[Row, Files]):
         """The row as it is now that its folder is locked, marked as running; None: it ended meanwhile."""
 
     async def work(self, row: Row, files: Files, /) -> None:
-        """To its end, or until it is cancelled."""
+        """To its end, or until it is cancelled. Raises OfAnotherBuild."""
 
     async def sweep(self) -> None:
         """Remove what is old or too much."""
@@ -78,6 +81,8 @@ class Tending(Generic[Row, Files]):
         """By the id of the row."""
         self._owners: dict[str, str] = {}
         """Owners of the rows that are worked on here, by the id of the row."""
+        self._left_until: dict[str, float] = {}
+        """By the ids of rows that are left to others, the time by the monotonic clock."""
         self._wake = asyncio.Event()
         self._swept_at = 0.0
 
@@ -123,7 +128,10 @@ class Tending(Generic[Row, Files]):
         """Take what waits, in turns between owners, as long as there is room."""
         if len(self.tasks) >= self._at_once or self._is_closing():
             return
-        waiting = [row for row in await self._work.waiting() if row.id not in self.tasks]
+        seconds = time.monotonic()
+        self._left_until = {id: until for id, until in self._left_until.items() if until > seconds}
+        not_ours = self.tasks.keys() | self._left_until.keys()
+        waiting = [row for row in await self._work.waiting() if row.id not in not_ours]
         while waiting and len(self.tasks) < self._at_once:
             owners = Counter(self._owners.values())
             row = min(waiting, key=lambda row: owners[row.owner])  # the first of the least
@@ -157,6 +165,9 @@ class Tending(Generic[Row, Files]):
     async def _do(self, row: Row, files: Files) -> None:
         try:
             await self._work.work(row, files)
+        except OfAnotherBuild:
+            self._left_until[row.id] = time.monotonic() + _LEFT_SECONDS
+            logger.info("left to gateways of another build", id=row.id)
         except FAILURES as error:
             logger.warning("cannot be kept up", id=row.id, reason=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)

@@ -16,6 +16,7 @@ from gateway.database import Training, TrainingRecording
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.service import Gateway
+from gateway.tending.failures import OfAnotherBuild
 from gateway.training.files import TrainingFiles
 from gateway.training.outcome import make_adapter, make_voice
 from gateway.training.process import TrainingProcess
@@ -38,10 +39,6 @@ class TrainingGone(Exception):
     """It was cancelled or deleted meanwhile."""
 
 
-class TrainingOfAnotherBuild(Exception):
-    """It began with other options than this gateway's, and there are gateways of another build."""
-
-
 class TrainingRunner:
     """`run` is called once, by who holds the lock of the files."""
 
@@ -52,7 +49,7 @@ class TrainingRunner:
 
     async def run(self) -> None:
         """Returns when the voice is there. Raises ApiError when it fails, TrainingGone, OSError, and
-        TrainingOfAnotherBuild.
+        OfAnotherBuild.
         """
         if self._row.voice_id is None:
             if not self._row.progress:
@@ -77,7 +74,7 @@ class TrainingRunner:
         progress = await self._look()
         if progress.is_outdated:
             if self._gateway.operations.history.builds.differ:
-                raise TrainingOfAnotherBuild
+                raise OfAnotherBuild
             message = (
                 "it began with other options than voices are trained with now, or what it learnt is damaged; "
                 "start it again to begin afresh"

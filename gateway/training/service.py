@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -27,7 +26,7 @@ from gateway.tending.rows import OPEN
 from gateway.tending.tending import Tending
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
-from gateway.training.runner import OUTDATED, TrainingGone, TrainingOfAnotherBuild, TrainingRunner
+from gateway.training.runner import OUTDATED, TrainingGone, TrainingRunner
 from gateway.training.store import COLLECTING, NOTHING_LEARNT, STILL, TrainingBounds, TrainingStore
 from gateway.voices.recordings.checks import Checked
 
@@ -35,8 +34,6 @@ logger = structlog.get_logger(__name__)
 
 _ABANDONED = timedelta(days=7)
 """After that, recordings of a training that nobody started go."""
-_LEFT_SECONDS = 60.0
-"""For so long, a training of another build is left to gateways of that build."""
 
 
 class Trainings:
@@ -55,8 +52,6 @@ class Trainings:
             ),
         )
         self._gateway = gateway
-        self._left_until: dict[str, float] = {}
-        """By the ids of those that are left to others, the time by the monotonic clock."""
         self.tending = Tending[Training, TrainingFiles](
             self, settings.trainings_at_once, lambda: gateway.closing, gateway.metrics.trainings_running
         )
@@ -158,11 +153,7 @@ class Trainings:
 
     async def waiting(self) -> Sequence[Training]:
         """See `Work`."""
-        if not self._gateway.settings.trains:
-            return []
-        seconds = time.monotonic()
-        self._left_until = {id: until for id, until in self._left_until.items() if until > seconds}
-        return [row for row in await self.store.open_trainings() if row.id not in self._left_until]
+        return await self.store.open_trainings() if self._gateway.settings.trains else []
 
     async def to_lock(self, training: Training) -> TrainingFiles:
         """See `Work`."""
@@ -181,10 +172,6 @@ class Trainings:
                 await TrainingRunner(self._gateway, self.store, training, files).run()
             except TrainingGone:
                 logger.info("a training was ended", training=training.id)
-                return
-            except TrainingOfAnotherBuild:
-                self._left_until[training.id] = time.monotonic() + _LEFT_SECONDS
-                logger.info("a training is left to gateways of another build", training=training.id)
                 return
             self._gateway.metrics.trainings.labels("complete").inc()
             logger.info("a training is complete", training=training.id)

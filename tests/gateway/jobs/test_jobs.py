@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.jobs.files import JobFiles
-from gateway.jobs.runner import OfNewerVersion
+from gateway.tending.failures import OfAnotherBuild
 from tests.gateway.jobs.stage import (
     BEFORE_CHAPTER_2,
     PARTS,
@@ -252,7 +252,7 @@ async def test_a_job_of_a_newer_version_is_left_to_a_gateway_that_knows_its_fiel
         job, files = await service.jobs.store.get(job_id), service.jobs.files(job_id)
         known = files.request
         files.ask_for({**known, "of_tomorrow": 1})
-        with pytest.raises(OfNewerVersion):
+        with pytest.raises(OfAnotherBuild):
             await service.jobs.work(job, files)
         assert (await service.get(job_id))["state"] == "queued"
         files.ask_for(known)

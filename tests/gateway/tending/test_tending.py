@@ -8,6 +8,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from gateway.tending.failures import OfAnotherBuild
 from gateway.tending.tending import Tending
 
 
@@ -48,6 +49,8 @@ class Errands:
         return row
 
     async def work(self, row: Row, files: Folder) -> None:
+        if row.id == "tomorrow's":
+            raise OfAnotherBuild
         self.done.append(row.id)
         if row.id == self.rows[-1].id:
             self.over.set()
@@ -63,6 +66,16 @@ async def test_a_folder_that_cannot_be_locked_keeps_no_other_row() -> None:
     async with tending.running(), asyncio.timeout(5):
         await errands.over.wait()
     assert errands.done == ["whole"]
+
+
+async def test_a_row_of_another_build_is_left_to_others_and_keeps_no_other_row() -> None:
+    """Locked again at once, a gateway of that build would never find it unlocked."""
+    errands = Errands([Row("tomorrow's"), Row("first"), Row("second")])
+    gauge = Gauge("running", "Rows", registry=CollectorRegistry())
+    tending = Tending[Any, Any](errands, 1, lambda: False, gauge)
+    async with tending.running(), asyncio.timeout(5):
+        await errands.over.wait()
+    assert errands.done == ["first", "second"]
 
 
 async def test_whose_rows_are_done_is_forgotten() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
 
+from gateway.tending.failures import OfAnotherBuild
 from gateway.tending.rows import OPEN
 from gateway.training.files import TrainingFiles
 from gateway.training.outcome import make_adapter, make_voice
@@ -67,13 +67,12 @@ async def test_while_gateways_are_upgraded_what_another_build_learnt_is_left_to_
         builds = service.gateway.operations.history.builds
         training, files, _ = await learnt_elsewhere(service, monkeypatch)
         monkeypatch.setattr(builds, "_counts", Counter(["0.1.0", "0.2.0"]))
-        await trainings.work(await trainings.begin(await store.get(training), files), files)
+        row = await trainings.begin(await store.get(training), files)
+        with pytest.raises(OfAnotherBuild):
+            await trainings.work(row, files)
         row = await store.get(training)
         assert (row.state, row.progress["step"]) == ("running", 20), "for who has that build"
-        assert await trainings.waiting() == []
-        monkeypatch.setattr(trainings, "_left_until", {training: time.monotonic()})
         monkeypatch.setattr(builds, "_counts", Counter(["0.1.0"]))
-        (row,) = await trainings.waiting()
         await trainings.work(await trainings.begin(row, files), files)
         assert (await store.get(training)).error_code == "training_outdated", "nobody else is there"
 
