@@ -59,7 +59,7 @@ def test_the_plan_is_what_floors_and_budget_make_of_it(tmp_path: Path) -> None:
     [
         ("workers: {}", "workers: Dictionary should have at least 1 item"),
         ("[]", "workers: Field required"),
-        ("- 1", "valid dictionary"),
+        ("- 1", "expected the section workers, and maybe others"),
         (f"workers: {{gpu: {GPU}, 'a b': {GPU}}}", "workers.a b.[key]: String should match pattern"),
         ("workers: {gpu: {model: m}}", "workers.gpu.audio_seconds_per_second: Field required"),
         (

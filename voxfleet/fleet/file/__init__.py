@@ -214,8 +214,11 @@ class FleetFile(StrictSection):
 
 def read_fleet_file(path: Path) -> FleetFile:
     """Raises SettingsError that names each field that is wrong, and its limit."""
+    document = read_yaml(path)
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected the section workers, and maybe others")
     try:
-        return FleetFile.model_validate(read_yaml(path))
+        return FleetFile.model_validate(document)
     except ValidationError as error:
         raise SettingsError(f"{path}: {problems_of(error)}") from None
 
