@@ -18,7 +18,7 @@ from gateway.adapters.refitting import Refitting
 from gateway.adapters.registry import ADAPTERS, AdapterRegistry
 from gateway.adapters.speaker import AdaptedSpeaker
 from gateway.database import Adapter, Database
-from gateway.database.named_rows import meant_of
+from gateway.database.named_rows import by_reference, meant_of
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
@@ -78,9 +78,11 @@ class Adapters:
         which it would be refused are left out. Raises ApiError 503.
         """
         wanted = set(references)
-        rows = await self._registry.visible_to(tenant) if wanted else ()
+        if not wanted:
+            return {}
+        rows = by_reference(await self._registry.visible_to(tenant))
         agreed = {
-            reference: [row for row in meant_of(rows, reference, tenant) if consent.is_given(row)]
+            reference: [row for row in meant_of(rows(reference), reference, tenant) if consent.is_given(row)]
             for reference in wanted
         }
         return {reference: found[0] for reference, found in agreed.items() if len(found) == 1}

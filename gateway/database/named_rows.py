@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -199,6 +199,15 @@ class NamedRows(Generic[Row]):
     def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
         noun = self._sort.noun
         return answered(self._database, f"custom {noun}s", f"{noun}s_unavailable", erasing=erasing)
+
+
+def by_reference(rows: Iterable[Row]) -> Callable[[str], Collection[Row]]:
+    """A function that tells which of `rows` a reference may mean; `meant_of` says of these which it does."""
+    found: dict[str | None, dict[str, Row]] = {}
+    for row in rows:
+        for key in (row.id, row.name, row.folded_name):
+            found.setdefault(key, {})[row.id] = row
+    return lambda reference: (found.get(reference, {}) | found.get(folded_name(reference), {})).values()
 
 
 def meant_of(rows: Iterable[Row], reference: str, tenant: str | None) -> list[Row]:
