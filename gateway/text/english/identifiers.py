@@ -168,7 +168,7 @@ RULES = (
     rule(r"\b[Tt]ext\s[A-Z]{2,12}\sto\s(?P<say>\d{4,6})\b", _digits),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3} \d{4} \d{4})(?![\w-]|[.,]\d)", _phone),
-    rule(r"(?<![\w-])(?P<say>1-8\d\d-(?:\d{3}-)?)(?=[A-Z]{2})", lambda match: f"{_phone(match)} "),
+    rule(r"(?<![\w-])(?P<say>1-8\d\d-(?:\d{3}-)?)(?=[A-Z][A-Za-z])", lambda match: f"{_phone(match)} "),
     rule(r"\bISSN:?\s(?P<say>\d{4}-\d{3}[\dX])\b", _grouped),
     rule(r"(?<![\w.,-])(\d{1,3})-(in|on|for|of|by|to|v|vs)-(\d{1,3})(?![\w-]|[.,]\d)", _one_to_one),
     rule(rf"\b{_EXPIRES}:?\s(?P<say>(?P<m>0[1-9]|1[0-2])/(?P<y>[2-4]\d))(?![/\d])", _expiry),

@@ -48,6 +48,12 @@ def _operate(match: re.Match[str]) -> str | None:
     return _OPERATORS[match["say"].strip()]
 
 
+def _multiple(match: re.Match[str]) -> str | None:
+    """ "rinse 2x", where x is no unknown."""
+    around = match.string[max(0, match.start() - _NEAR) : match.end() + _NEAR]
+    return None if _UNKNOWN.search(around) else " times"
+
+
 def _spaced_dash(match: re.Match[str]) -> str:
     return " minus " if "=" in match.string else " to "
 
@@ -86,6 +92,9 @@ _TIMES = (
     "the|as|speed|growth|return|leverage|improvement|increase"
 )
 """What is so many times as much."""
+_NEAR = 60
+"""Characters in which an unknown is named."""
+_UNKNOWN = re.compile(r"[=²³^√∫∂+*(]\s?\d{0,4}[xyz]\b|\b[xyz]\b|=")
 _EQUALS = re.compile(r"[\w.]{1,40}\s?=")
 _OPERAND_ENDS = re.compile(r"(?:\d|[)²³]|(?<![A-Za-z])[A-Za-z])$")
 _OPERAND_BEGINS = re.compile(r"[\d(√$-]|[A-Za-z](?!\w)")
@@ -107,7 +116,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\bT\+(?=\d)", "T plus "),
     rule(r"(?<![\w)+])\+(?=[$€£]?\.?\d)", "plus "),
     rule(r"(?<![\w)+])×\s?(?=\d)", "times "),
-    rule(r"(?<=\d)-(?=\d+(?:\.\d+)?\s?=)", " minus "),
+    rule(r"(?<=\d)-(?=\d+(?:\.\d+)?\s?=)|(?<=\(\d)-(?=\d{0,3}[xyznp]\))", " minus "),
     rule(r"(?<=\d)/(?=\d+(?:\.\d+)?\s?=)", " divided by "),
     rule(
         r"\b(?:[A-Z][a-z]{2,15}\.?)\s(?P<say>(\d{1,3}):(\d{1,3})[-–](\d{1,3}))(?![\w:])",
@@ -134,7 +143,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s?(?:mg|g|kg|ml|mL|l|L|[MGT]B|tablets?)\b)", " times "),
     rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s=)", " times "),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),
-    rule(rf"(?<=\d)[xX×](?=\s(?:{_TIMES})\b)|(?<=\d)x(?=[.,;:!?)](?!\w)|\s?$)", " times"),
+    rule(rf"(?<=\d)[xX×](?=\s(?:{_TIMES})\b)", " times"),
+    rule(r"(?<=\d)x(?=[.,;:!?)](?!\w)|\s?$)", _multiple),
     rule(r"(?<=\s)@(?=\s)", "at"),
     rule(r"(?<![\w.])1(?P<say>x)(?=\s(?:daily|weekly|a|per)\b)", "time"),
     rule(r"(?<![\w.])\d{1,2}(?P<say>x)(?=\s(?:daily|weekly|nightly|monthly|a|per)\b)", "times"),
@@ -146,7 +156,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"√\s?", "the square root of "),
     rule(r"(?<!\w)[~≈](?=\s?(?:(?:US|HK|CA|AU|NZ|NT|C|A|S|R)\$|[$€£¥₹])?\d)", "about "),
     rule(r"\+/[-−]\s?(?=[$€£]?\d)", "plus or minus "),
-    rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/]))", "minus "),
+    rule(r"(?<![\w)\]])[-−](?=\d{1,3}/\d{1,3}(?![\w/])|\.\d)", "minus "),
+    rule(r"(?<=\w\|)\s[+−]\s(?=\|\w)", lambda match: _OPERATORS[match[0].strip()]),
     rule(NOTE, ""),
     rule(rf"(?<=[\w)])(?<![{RAISED}])(?P<say>[⁻⁺]?[{RAISED}]+|(?:\^|\*\*)-?\d+)", _power),
     rule(STARS, _stars),
