@@ -7,6 +7,6 @@ Labels come from fixed sets: routes, codes, worker ids, formats, protocols. Metr
 `telemetry/families.py`, since workers have them too.
 """
 
-from gateway.metrics.metrics import Metrics
+from gateway.metrics.metrics import Metrics, Snapshot
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "Snapshot"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from prometheus_client import (
     CollectorRegistry,
@@ -10,8 +11,8 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
-    generate_latest,
 )
+from prometheus_client.core import Metric
 
 from gateway.files.disk import Disk
 from gateway.metrics.collectors import DiskCollector, PoolCollector
@@ -27,8 +28,18 @@ _OUTCOMES = ("complete", "failed", "cancelled")
 _RECORDING_FAILURES = ("disk_full", "disk_error", "internal_error", "overloaded", "too_long")
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """Metrics as they were, for what writes a registry down."""
+
+    families: tuple[Metric, ...]
+
+    def collect(self) -> tuple[Metric, ...]:
+        return self.families
+
+
 class Metrics:
-    """One registry per gateway; `render()` is what /metrics answers."""
+    """One registry per gateway; its `snapshot()` is what /metrics answers."""
 
     def __init__(self, pool: WorkerPool, disk: Disk | None = None) -> None:
         """`disk`: whose free space is told, if any."""
@@ -234,9 +245,9 @@ class Metrics:
             self._models.add(name)
         return name
 
-    def render(self) -> bytes:
-        """The Prometheus text format."""
-        return generate_latest(self.registry)
+    def snapshot(self) -> Snapshot:
+        """What there is now. A thread may write it down: with hundreds of workers that takes tens of ms."""
+        return Snapshot(tuple(self.registry.collect()))
 
 
 def _count_from_zero(counter: Counter, values: Iterable[str]) -> None:

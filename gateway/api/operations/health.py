@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from gateway.api.permissions import is_admin, require_metrics
@@ -41,10 +42,11 @@ async def ready(gateway: GatewayDep) -> dict[str, Any]:
 @router.get("/metrics", response_class=Response, dependencies=[Depends(require_metrics)])
 async def metrics(request: Request, gateway: GatewayDep) -> Response:
     """Prometheus text format; where traces are told, OpenMetrics for who takes it, with exemplars."""
+    write, kind = generate_latest, CONTENT_TYPE_LATEST
     if gateway.tracing.on and "application/openmetrics-text" in request.headers.get("accept", ""):
-        families = openmetrics.generate_latest(gateway.metrics.registry)
-        return Response(families, headers={"Content-Type": openmetrics.CONTENT_TYPE_LATEST})
-    return Response(gateway.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        write, kind = openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST
+    text = await asyncio.to_thread(write, gateway.metrics.snapshot())
+    return Response(text, headers={"Content-Type": kind})
 
 
 @router.get("/version")

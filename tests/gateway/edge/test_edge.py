@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import threading
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from prometheus_client import generate_latest
+from prometheus_client.core import Metric
 from starlette.responses import RedirectResponse, StreamingResponse
 
+from gateway.api.operations import health
 from gateway.app import create_app
 from gateway.cli import server_config
 from gateway.edge import memory
+from gateway.metrics import Snapshot
 from gateway.settings import load_settings
 from telemetry.build import VERSION, build
 from tests.gateway.callers.administration import ADMIN, ADMIN_TOKEN
@@ -209,6 +214,29 @@ async def test_metrics_are_labelled_by_route_and_not_by_address(client: httpx.As
         'voxfleet_http_requests_total{method="DELETE",route="/api/queue/{ticket}",status="404"} 5.0' in text
     )
     assert f'voxfleet_build_info{{version="{build()}"}} 1.0' in text
+
+
+async def test_metrics_are_read_on_the_event_loop_and_written_down_beside_it(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of 300 workers takes tens of ms, in which no audio would be sent."""
+    threads: list[threading.Thread] = []
+
+    class Watched:
+        def collect(self) -> list[Metric]:
+            threads.append(threading.current_thread())
+            return []
+
+    def written(metrics: Snapshot) -> bytes:
+        threads.append(threading.current_thread())
+        return generate_latest(metrics)
+
+    client._transport.app.state.gateway.metrics.registry.register(Watched())
+    monkeypatch.setattr(health, "generate_latest", written)
+    threads.clear()
+    assert "voxfleet_build_info" in (await client.get("/metrics")).text
+    reader, writer = threads
+    assert reader is threading.current_thread() and writer is not reader
 
 
 async def test_the_build_is_for_operators_and_the_version_for_all(client: httpx.AsyncClient) -> None:

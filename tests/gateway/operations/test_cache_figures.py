@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.metrics import Metrics
@@ -16,7 +17,7 @@ async def test_figures_of_caches_are_told_by_worker() -> None:
         kv_brought_bytes=17, kv_dropped_blocks=19, kv_stall_seconds=0.5,
     )  # fmt: skip
     fleet.pool.reports.answered(fleet.workers[0], status().model_copy(update={"counters": counters}))
-    families = text_string_to_metric_families(Metrics(fleet.pool).render().decode())
+    families = text_string_to_metric_families(generate_latest(Metrics(fleet.pool).registry).decode())
     found = {
         (sample.name, *sample.labels.values()): sample.value
         for family in families

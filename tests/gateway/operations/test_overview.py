@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.database import Database
@@ -24,7 +25,7 @@ def run(fleet: Fleet, builds: list[str]) -> None:
 
 
 def builds_told(fleet: Fleet) -> dict[str, float]:
-    families = text_string_to_metric_families(Metrics(fleet.pool).render().decode())
+    families = text_string_to_metric_families(generate_latest(Metrics(fleet.pool).registry).decode())
     return {
         sample.labels["version"]: sample.value
         for family in families

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from prometheus_client import generate_latest
 
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
@@ -225,6 +226,6 @@ async def test_what_a_broken_stream_cost_its_listener_is_in_the_metrics() -> Non
     worker = ScriptedWorker([Act(2, "cut"), Act()])
     async with gateway_of(worker) as gateway:
         await speak(gateway, Ear())
-        metrics = gateway.metrics.render().decode()
+        metrics = generate_latest(gateway.metrics.registry).decode()
     for name in ("migration_gap_seconds", "audible_gap_seconds", "client_lead_seconds"):
         assert f"voxfleet_{name}_count 1.0" in metrics

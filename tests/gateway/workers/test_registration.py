@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from prometheus_client import generate_latest
 
 import gateway.workers.registration as registration_module
 from gateway.app import create_app
@@ -169,7 +170,7 @@ async def test_metrics_know_a_worker_for_as_long_as_the_gateway_does(monkeypatch
         await until_health(worker, gateway, Health.UP)
         await Synthesis(gateway, TtsRequest(text=TEXT, seed=SEED), "r1", Ear()).run()
         failure = f'voxfleet_worker_failures_total{{reason="closed",worker="{worker.id}"}} 1.0'
-        assert failure in gateway.metrics.render().decode()
+        assert failure in generate_latest(gateway.metrics.registry).decode()
         gateway.registry.register(hello.model_copy(update={"leaving": True}))
         await until_forgotten(gateway)
-        assert f'worker="{worker.id}"' not in gateway.metrics.render().decode()
+        assert f'worker="{worker.id}"' not in generate_latest(gateway.metrics.registry).decode()

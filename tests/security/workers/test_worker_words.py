@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
 from pydantic import BaseModel, ValidationError
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
@@ -112,8 +113,10 @@ async def test_codes_of_workers_make_no_metric_without_end() -> None:
     metrics = Metrics(Fleet().pool)
     for number in range(1000):
         metrics.count_request(f"code_{number}", "native")
-    assert metrics.render().count(b"voxfleet_requests_total{") == 101
-    assert b'voxfleet_requests_total{outcome="other",protocol="native"} 900.0' in metrics.render()
+    assert generate_latest(metrics.registry).count(b"voxfleet_requests_total{") == 101
+    assert b'voxfleet_requests_total{outcome="other",protocol="native"} 900.0' in generate_latest(
+        metrics.registry
+    )
 
 
 @asynccontextmanager

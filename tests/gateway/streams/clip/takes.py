@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.service import Gateway
@@ -21,6 +22,6 @@ def take(number: int, text: str = TEXT, part: int = 0) -> bytes:
 
 def counted(gateway: Gateway, name: str, label: str) -> dict[str, float]:
     """What a counter has counted, by one of its labels."""
-    families = text_string_to_metric_families(gateway.metrics.render().decode())
+    families = text_string_to_metric_families(generate_latest(gateway.metrics.registry).decode())
     samples = [sample for family in families for sample in family.samples if sample.name == name]
     return {sample.labels[label]: sample.value for sample in samples if sample.value}
