@@ -257,4 +257,13 @@ describe("VoxFleet over HTTP", () => {
     await fleet.createVoice({ audio: new Blob(["RIFF"]), name: "Ada", tags: "warm, low" });
     assert.ok(seen[1].body.includes('name="tags"\r\n\r\nwarm, low'));
   });
+
+  test("a new adapter goes out as a form, and one is deleted by its id", async () => {
+    const { seen, fleet } = await service(200, { id: "a_1" });
+    await fleet.createAdapter({ name: "Anna", config: "{}", weights: new Blob(["weights"]) });
+    await fleet.deleteAdapter("a/1");
+    const asked = seen.map(({ method, url }) => `${method} ${url}`);
+    assert.deepEqual(asked, ["POST /api/adapters", "DELETE /api/adapters/a%2F1"]);
+    for (const part of ['name="name"\r\n\r\nAnna', 'name="config"', "weights"]) assert.ok(seen[0].body.includes(part), part);
+  });
 });
