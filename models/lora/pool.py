@@ -53,6 +53,8 @@ class AdapterPool:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS:
             allowed = f"1 to {MAX_NAME_CHARACTERS} characters"
             raise AdapterError(f"an adapter's name has {allowed}, got {name!r:.99}")
+        with self._lock:
+            self._check_room(name)  # before it takes memory, on a GPU for good
         loaded = self._load(adapter)
         info = AdapterInfo(
             name,
@@ -65,10 +67,13 @@ class AdapterPool:
             True,
         )
         with self._lock:
-            if name not in self._adapters and len(self._adapters) >= self.limit:
-                raise AdapterError(f"{len(self._adapters)} adapters are loaded, the limit is {self.limit}")
+            self._check_room(name)
             self._adapters[name] = info, loaded
         return info
+
+    def _check_room(self, name: str) -> None:
+        if name not in self._adapters and len(self._adapters) >= self.limit:
+            raise AdapterError(f"{len(self._adapters)} adapters are loaded, the limit is {self.limit}")
 
     def remove(self, name: str) -> bool:
         """False when there is none of that name. Requests that have it go on with it."""

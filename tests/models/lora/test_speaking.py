@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from engine.errors import RequestError
-from models.lora.adapter import AdapterError
+from models.lora.adapter import Adapter, AdapterError
 from models.lora.files import write_adapter
+from models.lora.pool import AdapterPool
+from models.lora.rows import LoadedAdapter
 from models.voxcpm import VoxCPM
+from models.voxcpm.adapters import load_adapter
+from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from tests.models.conftest import assert_close, latents, request, run
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
@@ -72,6 +76,21 @@ def test_unknown_names_and_too_many_adapters_are_refused(voice: VoxCPM, written:
     for name in ("", 5, None):
         with pytest.raises(AdapterError, match=f"1 to 100 characters, got {name!r}"):
             voice.load_lora(written, name)  # type: ignore[arg-type]
+
+
+def test_one_too_many_is_refused_before_it_takes_memory(checkpoint: Checkpoint) -> None:
+    loaded = []
+
+    def load(adapter: Adapter) -> LoadedAdapter:
+        loaded.append(adapter)
+        return load_adapter(checkpoint.model, adapter)
+
+    pool, adapter = AdapterPool(load, limit=1), random_adapter()
+    pool.add("anna", adapter)
+    with pytest.raises(AdapterError, match="the limit is 1"):
+        pool.add("ben", adapter)
+    pool.add("anna", adapter)
+    assert len(loaded) == 2
 
 
 def test_a_request_keeps_the_adapter_it_began_with(voice: VoxCPM, written: Path) -> None:
