@@ -49,6 +49,8 @@ def test_marks_lie_where_the_parts_are() -> None:
     marks = mark_chapters(chapters, parts, 1000)
     assert [(mark.title, mark.start, mark.end) for mark in marks] == [("A", 0, 1), ("B", 1, 5), ("C", 5, 6)]
     assert mark_chapters(chapters, [], 1000) == [] == mark_chapters([], parts, 1000)
+    begun = mark_chapters([Chapter("A", 0), Chapter("B", 10)], parts[:1], 1000)
+    assert [mark.title for mark in begun] == ["A"], "nothing of B is spoken yet"
 
 
 def test_a_title_keeps_joiners_and_loses_what_is_not_seen() -> None:
