@@ -19,7 +19,7 @@ class LiveSettings(BaseModel):
     live_pause_seconds: Seconds = 60.0
     """How long a paused live session keeps its slot."""
     live_slot_seconds: Seconds = 10.0
-    """How long a live session with nothing to say keeps its slot."""
+    """How long a live session with nothing to say keeps its slot; a fifth of it while others wait for one."""
     live_flush_seconds: Seconds = 3.0
     """Text that stops in mid-sentence is spoken after so long; what may be a sentence after a tenth of it."""
     live_text_characters: Annotated[int, Field(gt=0)] = 8192

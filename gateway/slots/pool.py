@@ -145,6 +145,10 @@ class WorkerPool:
             self.queue.remove(ticket)
             self._fail(ticket, problem)
 
+    def is_awaited(self, worker: Worker) -> bool:
+        """Whether somebody waits who could have a slot of that worker."""
+        return any(map(worker.offers, self.queue.requirements))
+
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
         if self._groups.serves(requirement) or self.prospects(requirement):

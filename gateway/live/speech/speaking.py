@@ -19,6 +19,7 @@ from gateway.live.speech.speaker import LiveSpeaker
 from gateway.live.speech.tracing import UtteranceSpans
 from gateway.live.speech.witness import CUT_OFF, LiveWitness
 from gateway.service import Gateway
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.streams.clip.clip import Clip
@@ -33,6 +34,9 @@ _SILENT_PIECE_SECONDS = 0.5
 """Of a silence, which goes out piece by piece."""
 _SILENCE_PACE = 20
 """How much faster than it is heard: a client that reads as fast as speech comes is not left behind."""
+
+_LOOKS = 5
+"""How often a session with nothing to say looks whether somebody waits for its slot, before it lets go."""
 
 
 class _CutOff(Exception):
@@ -113,7 +117,7 @@ class Speaking:
         lease.keep()
         audio_seconds = self.saying.audio_seconds
         try:
-            while await self._something_to_say():
+            while await self._waited_for(ticket, lease.worker):
                 if lease.id not in lease.worker.leases:
                     raise WorkerRefused("the worker was started again, and nobody holds a slot of it")
                 await self._speak(ticket, lease)
@@ -130,19 +134,33 @@ class Speaking:
         if ticket.mode != mode:
             self._gateway.pool.set_mode(ticket, mode)
 
-    async def _something_to_say(self) -> bool:
-        """Wait for it; False when there is nothing for `live_slot_seconds`, or ever."""
-        session = self._session
+    async def _waited_for(self, ticket: Ticket, worker: Worker) -> bool:
+        """`_something_to_say`, whose time costs as much as speech: nobody else has the slot meanwhile."""
+        pool = self._gateway.pool
+        began = pool.now()
+        try:
+            return await self._something_to_say(worker)
+        finally:
+            ticket.audio_seconds += pool.now() - began
+
+    async def _something_to_say(self, worker: Worker) -> bool:
+        """Wait for it; False when there is nothing for `live_slot_seconds`, or less where somebody waits for
+        the slot, or ever.
+        """
+        session, silent = self._session, 0
         while not session.may_speak:
             if session.finished:
                 return False
             self.changed.clear()
-            limit_seconds = None if session.paused else self._settings.live_slot_seconds
+            seconds = None if session.paused else self._settings.live_slot_seconds / _LOOKS
             try:
-                async with asyncio.timeout(limit_seconds):
+                async with asyncio.timeout(seconds):
                     await self.changed.wait()
+                silent = 0
             except TimeoutError:
-                if not session.may_speak:
+                silent += 1
+                given_up = silent >= _LOOKS or self._gateway.pool.is_awaited(worker)
+                if given_up and not session.may_speak:
                     return False
         return True
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from contextlib import ExitStack
 
 import pytest
 from pytest import MonkeyPatch
 
 from gateway.errors import ApiError
+from gateway.live.speech import speaking
 from gateway.slots.capacity.worker import Health
 from gateway.slots.demand import Demand
 from gateway.slots.line.standing import Standing
@@ -61,6 +63,35 @@ async def test_a_session_that_pauses_while_it_waits_lets_others_pass_and_keeps_i
                 assert behind.lease is None
                 client.session.stop()
     assert client.pcm == owed(SENTENCES[0])
+
+
+async def test_a_session_with_nothing_to_say_gives_its_slot_to_who_waits(monkeypatch: MonkeyPatch) -> None:
+    """Sockets that were opened and said nothing had all slots for ten seconds each, one after the other."""
+    monkeypatch.setattr(speaking, "_LOOKS", 100_000)
+    async with gateway_of(ScriptedWorker([Act()], slots=1), live_slot_seconds=3600) as gateway:
+        client = Client(gateway)
+        async with client.running():
+            await until(lambda: bool(client.of_type("started")))
+            await asyncio.sleep(0.1)
+            assert not client.of_type("released"), "nobody waits"
+            with gateway.pool.admit("other", ANY) as waiting:
+                await until(lambda: waiting.lease is not None)
+                assert client.of_type("released")
+            client.session.append(SENTENCES[0])
+            client.session.stop()
+    assert client.pcm == owed(SENTENCES[0])
+
+
+async def test_a_slot_that_is_held_in_silence_costs_a_turn(monkeypatch: MonkeyPatch) -> None:
+    """It cost nothing, and who was served waited for all who said nothing."""
+    async with gateway_of(ScriptedWorker([Act()], slots=1)) as gateway:
+        client, hours = Client(gateway), itertools.count(0, 3600)
+        monkeypatch.setattr(gateway.pool, "now", lambda: next(hours))
+        async with client.running():
+            await until(lambda: bool(client.of_type("started")))
+            (ticket,) = gateway.pool.tickets.values()
+            client.session.stop()
+    assert ticket.audio_seconds >= 3600
 
 
 async def test_the_time_of_a_pause_does_not_count_as_waited() -> None:
