@@ -56,7 +56,7 @@ def _fraction(match: re.Match[str]) -> str | None:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
     if 1 < top < bottom <= _ALL and bottom > _FINEST and bottom not in _DIVISORS:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
-    if 10 <= top < bottom and bottom > _ALL:
+    if 10 <= top < bottom and bottom > _ALL and bottom % 10 == 0:
         return f"{cardinal(top)} out of {cardinal(bottom)}"
     if bottom < 2 or bottom > 100 or top >= bottom:
         return f"{cardinal(top)} over {cardinal(bottom)}"

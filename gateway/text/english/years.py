@@ -22,6 +22,12 @@ def _year(match: re.Match[str]) -> str:
     return year(int(match["say"]))
 
 
+def _year_of_copyright(match: re.Match[str]) -> str | None:
+    """ "(c) 1993, 1994"."""
+    start = match.start("say")
+    return _year(match) if _COPYRIGHT.search(match.string, max(0, start - _NEAR), start) else None
+
+
 def _of_century(match: re.Match[str]) -> str | None:
     """Without its century, "'09"."""
     value = int(match["say"][-2:])
@@ -67,6 +73,9 @@ _OF_DECADE = (
     "nostalgia|party|themed?"
 )
 _BEFORE_DECADE = "[Tt]he|[Ii]n|[Hh]is|[Hh]er|[Ee]arly|[Ll]ate|[Mm]id"
+_NEAR = 200
+"""Characters in which a list of years begins."""
+_COPYRIGHT = re.compile(r"\([Cc]\)|©|\b[Cc]opyright\b")
 _LATELY = 2000
 """Since then "2024-05" is a month."""
 _CENTURIES = r"(?:1\d|20)\d\d"
@@ -87,7 +96,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"\b(?:Q[1-4]|H[12]|FY)\s(?P<say>(?:19|20)\d\d)\b(?!,\d|\.\d|%)", _year),
     rule(r"\bFY(?P<say>(?:19|20)\d\d)\b", _year),
     rule(r"\b[A-Z]{2,20}(?:\s\(|,\s)(?P<say>(?P<tens>[1-9]0)s(?P<century>))(?=[),])", _decade),
-    rule(rf"\([Cc]\)\s(?P<say>{_CENTURIES})\b(?![-–—]?\d)", _year),
+    rule(rf"\([Cc]\)\s(?P<say>{_CENTURIES})\b(?!\s?[-–—]\s?\d)", _year),
+    rule(r"(?<=(?:19|20)\d\d,\s)(?P<say>(?:19|20)\d\d)\b(?!\s?[-–—]\s?\d|[.,]\d)", _year_of_copyright),
     rule(
         rf"\b(?:{_BEFORE_DECADE})[ -](?P<say>(?P<tens>[1-9]0)s(?P<century>))\b",
         _decade,

@@ -127,7 +127,7 @@ _NO_FOOD = "and|but|per|when|were|was|with|the|for|each"
 def _feet(match: re.Match[str]) -> str | None:
     """Where no quotation has begun that the sign may close."""
     before = match.string[max(0, match.start() - _NEAR) : match.start()]
-    return None if re.search(r"(?:^|\s)['‘]\w", before) else " feet"
+    return None if re.search(r"(?<!\w)['‘]\w", before) else " feet"
 
 
 def _hyphened(match: re.Match[str]) -> str:
@@ -192,7 +192,7 @@ RULES = (
     ),
     rule(r"(?<=\d)['’′](?=\s(?:tall|long|wide|deep|high|thick)\b)", _feet),
     rule(r"\b[Aa]n?\s\d{1,3}(?P<say>['’′])(?=\s[a-z])", " foot"),
-    rule(r"(?<![\w.'’])[1-9]\d{0,2}(?P<say>['’′])(?=[,;)])", _feet),
+    rule(r"(?<=[\s(])[1-9]\d{0,2}(?P<say>['’′])(?=[,;)])", _feet),
     rule(rf"(?<![\w.])({NUMBER})([\"”'’])\s?[x×]\s?({NUMBER})\2(?!\w)", _sides),
     rule(
         r"(?<=\d)[\"”″](?=\s(?:wide|tall|long|deep|high|thick|TV|OLED|AMOLED|LCD|IPS|LED|touchscreen|laptop|tablet|monitor|screen|display|pan|pipe|[A-Z]{2,5}\+?|[A-Z]{0,3}\d\w{0,8})\b)",
