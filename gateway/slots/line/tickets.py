@@ -76,8 +76,8 @@ class Ticket:
     share: Share | None = None
     """Its tenant's, once it has waited in a class."""
     audio_seconds: float = 0.0
-    """What was delivered of it, and for how long its slot was held in silence; corrects the charge to its tenant
-    when it ends.
+    """What was delivered of it, and for how long its slot was held in silence; corrects the charge to its
+    tenant when it ends.
     """
     mode: str = "clip"
     """What its slot is used for: a clip, or a live session that is active or paused."""
