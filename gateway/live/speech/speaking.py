@@ -126,7 +126,7 @@ class Speaking:
             ticket.audio_seconds += self.saying.audio_seconds - audio_seconds
             session.lost_slot(for_good=False)
         if not session.finished:
-            session.gave_back("idle")
+            session.gave_back("pause" if session.paused else "idle")
 
     def show_mode(self, ticket: Ticket) -> None:
         """Tell the pool whether the session rests in its slot."""
@@ -144,23 +144,24 @@ class Speaking:
             ticket.audio_seconds += pool.now() - began
 
     async def _something_to_say(self, worker: Worker) -> bool:
-        """Wait for it; False when there is nothing for `live_slot_seconds`, or less where somebody waits for
-        the slot, or ever.
+        """Wait for it; False when there is nothing for `live_slot_seconds`, or ever. Where somebody waits for
+        the slot, it is False after a fifth of that, or of `live_pause_seconds` where text waits in a pause.
         """
         session, silent = self._session, 0
         while not session.may_speak:
             if session.finished:
                 return False
             self.changed.clear()
-            seconds = None if session.paused else self._settings.live_slot_seconds / _LOOKS
+            rests = session.paused and bool(session.timeline)
+            limit_seconds = self._settings.live_pause_seconds if rests else self._settings.live_slot_seconds
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(limit_seconds / _LOOKS):
                     await self.changed.wait()
                 silent = 0
             except TimeoutError:
                 silent += 1
-                given_up = silent >= _LOOKS or self._gateway.pool.is_awaited(worker)
-                if given_up and not session.may_speak:
+                is_over = silent >= _LOOKS and not rests  # the end of a pause is the session's to tell
+                if (is_over or self._gateway.pool.is_awaited(worker)) and not session.may_speak:
                     return False
         return True
 

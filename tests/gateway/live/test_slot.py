@@ -65,19 +65,30 @@ async def test_a_session_that_pauses_while_it_waits_lets_others_pass_and_keeps_i
     assert client.pcm == owed(SENTENCES[0])
 
 
-async def test_a_session_with_nothing_to_say_gives_its_slot_to_who_waits(monkeypatch: MonkeyPatch) -> None:
-    """Sockets that were opened and said nothing had all slots for ten seconds each, one after the other."""
+@pytest.mark.parametrize(("paused", "has_text"), [(False, False), (True, False), (True, True)])
+async def test_a_session_that_says_nothing_gives_its_slot_to_who_waits(
+    monkeypatch: MonkeyPatch, paused: bool, has_text: bool
+) -> None:
+    """Sockets that were opened and said nothing had all slots for ten seconds each; paused, for a minute."""
     monkeypatch.setattr(speaking, "_LOOKS", 100_000)
-    async with gateway_of(ScriptedWorker([Act()], slots=1), live_slot_seconds=3600) as gateway:
+    limits = {"live_slot_seconds": 3600, "live_pause_seconds": 3600}
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
         client = Client(gateway)
         async with client.running():
             await until(lambda: bool(client.of_type("started")))
+            if paused:
+                client.session.pause()
+            if has_text:
+                client.session.append(SENTENCES[0])
             await asyncio.sleep(0.1)
             assert not client.of_type("released"), "nobody waits"
             with gateway.pool.admit("other", ANY) as waiting:
                 await until(lambda: waiting.lease is not None)
-                assert client.of_type("released")
-            client.session.append(SENTENCES[0])
+                assert client.of_type("released")[0]["reason"] == ("pause" if paused else "idle")
+            if not has_text:
+                client.session.append(SENTENCES[0])
+            if paused:
+                client.session.resume()
             client.session.stop()
     assert client.pcm == owed(SENTENCES[0])
 
