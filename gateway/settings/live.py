@@ -17,7 +17,7 @@ class LiveSettings(BaseModel):
     live_idle_seconds: Seconds = 120.0
     """After so long without new text and speech, a live session that is not paused is warned, then closed."""
     live_pause_seconds: Seconds = 60.0
-    """How long a paused live session keeps its slot; between sentences a fifth of it while others wait."""
+    """How long a paused live session keeps its slot; a fifth of it while others wait for one."""
     live_slot_seconds: Seconds = 10.0
     """How long a live session with nothing to say keeps its slot; a fifth of it while others wait for one."""
     live_flush_seconds: Seconds = 3.0

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.errors import ApiError
+from gateway.live.session import timers
 from gateway.live.session.announcements import Announcements
 from gateway.live.session.confirmations import Confirmations
 from gateway.live.session.first_audio import FirstAudio
@@ -164,7 +165,7 @@ class LiveSession:
             return
         self.paused = True
         self.first_audio.forget()
-        self._limit.set(self._settings.live_pause_seconds, self._paused_too_long)
+        self._keep_pausing(timers.LOOKS)
         self._ask(True)
 
     def resume(self) -> None:
@@ -285,6 +286,17 @@ class LiveSession:
             self._told.paused(self._settings.live_pause_seconds)
         else:
             self._told.resumed()
+
+    def _keep_pausing(self, looks: int) -> None:
+        """Keep the slot until so many looks were taken, or somebody waits for it."""
+
+        def look() -> None:
+            if looks > 1 and not self.voice.is_awaited():
+                self._keep_pausing(looks - 1)
+            else:
+                self._paused_too_long()
+
+        self._limit.set(self._settings.live_pause_seconds / timers.LOOKS, look)
 
     def _paused_too_long(self) -> None:
         self.voice.let_go()

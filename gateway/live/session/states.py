@@ -65,5 +65,8 @@ class Voice(Protocol):
     def let_go(self) -> None:
         """Give the slot back, or the place in the queue."""
 
+    def is_awaited(self) -> bool:
+        """Whether it has a slot for which somebody waits."""
+
     def fail(self, error: ApiError) -> None:
         """End the session."""

@@ -9,6 +9,9 @@ from gateway.slots.line.positions import CallLater
 _LAST_CALL_SECONDS = 15.0
 """Between the warning of an idle session and its end; less where the limit itself is."""
 
+LOOKS = 5
+"""How often a silent session looks whether somebody waits for its slot, before it gives that back anyway."""
+
 
 class Alarm:
     """A timer that can be set again and put off."""

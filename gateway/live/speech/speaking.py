@@ -12,6 +12,7 @@ from functools import partial
 
 from gateway.audio.formats import output_sample_rate
 from gateway.live.messages import Start
+from gateway.live.session import timers
 from gateway.live.session.session import LiveSession
 from gateway.live.speech.at_work import AtWork
 from gateway.live.speech.saying import Saying
@@ -34,9 +35,6 @@ _SILENT_PIECE_SECONDS = 0.5
 """Of a silence, which goes out piece by piece."""
 _SILENCE_PACE = 20
 """How much faster than it is heard: a client that reads as fast as speech comes is not left behind."""
-
-_LOOKS = 5
-"""How often a session with nothing to say looks whether somebody waits for its slot, before it lets go."""
 
 
 class _CutOff(Exception):
@@ -115,15 +113,17 @@ class Speaking:
         )
         self.show_mode(ticket)
         lease.keep()
-        audio_seconds = self.saying.audio_seconds
+        pool, audio_seconds = self._gateway.pool, self.saying.audio_seconds
+        began = pool.now()
         try:
-            while await self._waited_for(ticket, lease.worker):
+            while await self._something_to_say(lease.worker):
                 if lease.id not in lease.worker.leases:
                     raise WorkerRefused("the worker was started again, and nobody holds a slot of it")
                 await self._speak(ticket, lease)
             lease.worker.figures.served(0.0, 0.0)  # the slot waited for text too: no pace to be told
         finally:
-            ticket.audio_seconds += self.saying.audio_seconds - audio_seconds
+            spoken = self.saying.audio_seconds - audio_seconds
+            ticket.audio_seconds += max(spoken, pool.now() - began)  # nobody else had the slot meanwhile
             session.lost_slot(for_good=False)
         if not session.finished:
             session.gave_back("pause" if session.paused else "idle")
@@ -134,18 +134,9 @@ class Speaking:
         if ticket.mode != mode:
             self._gateway.pool.set_mode(ticket, mode)
 
-    async def _waited_for(self, ticket: Ticket, worker: Worker) -> bool:
-        """`_something_to_say`, whose time costs as much as speech: nobody else has the slot meanwhile."""
-        pool = self._gateway.pool
-        began = pool.now()
-        try:
-            return await self._something_to_say(worker)
-        finally:
-            ticket.audio_seconds += pool.now() - began
-
     async def _something_to_say(self, worker: Worker) -> bool:
-        """Wait for it; False when there is nothing for `live_slot_seconds`, or ever. Where somebody waits for
-        the slot, it is False after a fifth of that, or of `live_pause_seconds` where text waits in a pause.
+        """Wait for it; False when there is nothing for `live_slot_seconds`, or a fifth of that where somebody
+        waits for the slot, or ever. How long text may wait in a pause is the session's to tell.
         """
         session, silent = self._session, 0
         while not session.may_speak:
@@ -153,15 +144,15 @@ class Speaking:
                 return False
             self.changed.clear()
             rests = session.paused and bool(session.timeline)
-            limit_seconds = self._settings.live_pause_seconds if rests else self._settings.live_slot_seconds
+            seconds = None if rests else self._settings.live_slot_seconds / timers.LOOKS
             try:
-                async with asyncio.timeout(limit_seconds / _LOOKS):
+                async with asyncio.timeout(seconds):
                     await self.changed.wait()
                 silent = 0
             except TimeoutError:
                 silent += 1
-                is_over = silent >= _LOOKS and not rests  # the end of a pause is the session's to tell
-                if (is_over or self._gateway.pool.is_awaited(worker)) and not session.may_speak:
+                is_over = silent >= timers.LOOKS or self._gateway.pool.is_awaited(worker)
+                if is_over and not session.may_speak:
                     return False
         return True
 

@@ -199,6 +199,11 @@ class LiveSpeech:
         """Give back slot or place."""
         self._hold.end_with(_LetGo())
 
+    def is_awaited(self) -> bool:
+        """Whether it has a slot for which somebody waits."""
+        lease = self._ticket.lease if self._ticket is not None else None
+        return lease is not None and self._gateway.pool.is_awaited(lease.worker)
+
     def fail(self, error: ApiError) -> None:
         """End the session."""
         self._whole.end_with(error)

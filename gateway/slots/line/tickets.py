@@ -76,7 +76,7 @@ class Ticket:
     share: Share | None = None
     """Its tenant's, once it has waited in a class."""
     audio_seconds: float = 0.0
-    """What was delivered of it, and for how long its slot was held in silence; corrects the charge to its
+    """What was delivered of it, of a live session at least the time in its slot; corrects the charge to its
     tenant when it ends.
     """
     mode: str = "clip"

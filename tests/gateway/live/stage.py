@@ -26,7 +26,7 @@ class Stage:
         self.clock = ManualClock()
         self.messages: list[dict[str, Any]] = []
         self.unsent_samples = 0
-        self.speaking = False
+        self.speaking = self.awaited = False
         self.asked: list[bool] = []
         self.cuts = self.releases = 0
         self.failure: ApiError | None = None
@@ -63,6 +63,9 @@ class Stage:
     def cut(self) -> bool:
         self.cuts += 1
         return self.speaking
+
+    def is_awaited(self) -> bool:
+        return self.awaited
 
     def let_go(self) -> None:
         self.releases += 1

@@ -65,6 +65,23 @@ def test_a_long_pause_gives_the_slot_back_and_a_resumption_queues_again(stage: S
     assert stage.session.timeline.current.samples == RATE  # it goes on with what was begun
 
 
+def test_who_waits_gets_the_slot_of_a_session_that_pauses(stage: Stage) -> None:
+    """Sixty that paused in the middle of a sentence had all slots for a minute each."""
+    stage.lease()
+    stage.session.append("A long sentence, cut in its middle. And")
+    stage.begin()
+    stage.speak()
+    stage.session.pause()
+    stage.session.confirmed(True)
+    stage.clock.advance(13)
+    assert stage.releases == 0, "nobody waits"
+    stage.awaited = True
+    stage.clock.advance(6)
+    assert stage.releases == 1 and stage.last("released")["reason"] == "pause"
+    stage.session.resume()
+    assert stage.session.wants_slot
+
+
 def test_resuming_in_time_puts_the_limit_off(stage: Stage) -> None:
     stage.lease()
     stage.session.pause()

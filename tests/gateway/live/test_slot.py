@@ -10,7 +10,7 @@ import pytest
 from pytest import MonkeyPatch
 
 from gateway.errors import ApiError
-from gateway.live.speech import speaking
+from gateway.live.session import timers
 from gateway.slots.capacity.worker import Health
 from gateway.slots.demand import Demand
 from gateway.slots.line.standing import Standing
@@ -70,7 +70,7 @@ async def test_a_session_that_says_nothing_gives_its_slot_to_who_waits(
     monkeypatch: MonkeyPatch, paused: bool, has_text: bool
 ) -> None:
     """Sockets that were opened and said nothing had all slots for ten seconds each; paused, for a minute."""
-    monkeypatch.setattr(speaking, "_LOOKS", 100_000)
+    monkeypatch.setattr(timers, "LOOKS", 100_000)
     limits = {"live_slot_seconds": 3600, "live_pause_seconds": 3600}
     async with gateway_of(ScriptedWorker([Act()], slots=1), **limits) as gateway:
         client = Client(gateway)
