@@ -1,8 +1,9 @@
-"""Fused Triton kernels of the layers, for CUDA; on the CPU they run in Triton's interpreter, for tests.
+"""Fused kernels of the layers, for CUDA, in Triton; on the CPU they run in its interpreter, for tests.
 
 linear/             products of few rows, in halves of K, with a few rows besides, and by tiles
 norms/              norms, with the sum before them, over ranks too
 low_rank/           what adapters add to products
+hopper/             a product that adds it, in CUDA C++
 activation.py       the gate of an MLP
 rotary.py           rotation of queries and keys
 row_attention.py    attention over rows of a few tokens

@@ -31,6 +31,7 @@ from torch import Tensor
 from engine.device.devices import on_device
 from engine.device.side_stream import Moment, SideStream
 from engine.errors import RequestError
+from engine.kernels.low_rank.slots import signals
 from models.lora.adapter import Adapter
 from models.lora.in_weights import InWeights
 from models.lora.layout import NO_ROOM, Kind, Products, SlotLayout, SlotShape, shape_of
@@ -60,10 +61,11 @@ class SlotAdapter:
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """Slots of one layout: storage [slots, layout.size]."""
+    """Slots of one layout: storage [slots, layout.size]. signals: see `LowRankSlots`."""
 
     layout: SlotLayout
     storage: Tensor
+    signals: Tensor
 
 
 class AdapterBank:
@@ -144,7 +146,7 @@ class AdapterBank:
                 param="adapter",
                 code="adapter_too_large",
             ) from error
-        return Generation(layout, storage)
+        return Generation(layout, storage, signals(self.device))
 
     def fetch(self, adapter: SlotAdapter) -> bool:
         """Begin to copy an adapter that a request will need, if a slot is free or one is not `needed`.

@@ -67,7 +67,8 @@ class SlotRows:
         place = layout.places.get(key)
         if place is None:
             return None
-        slots = LowRankSlots(self._generation.storage, place, layout.shape.rank)
+        generation = self._generation
+        slots = LowRankSlots(generation.storage, place, layout.shape.rank, generation.signals)
         return LowRankRows(slots, self._turns(), self._zeros, self._branches)
 
     @property

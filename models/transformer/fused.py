@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from engine.attention import PagedAttention
 from engine.attention.backend import HeadNorms
+from engine.kernels.hopper import linear as hopper
 from engine.kernels.linear.halved_linear import paying_rows
 from engine.kernels.linear.spare_rows import add_linear_, empty_with_spare
 from engine.kernels.linear.split_linear import fits as fits_few_rows
@@ -163,15 +164,19 @@ class FusedLayer(nn.Module):
             rope = None
         if in_rows:
             of_rows = (qkv, self.num_heads, self.num_kv_heads, rope, keep)
-            if adds is not None and shrinks(qkv, keep, adds):
-                return row_attention_and_shrink(*of_rows, adds)
-            return row_attention(*of_rows), adds
+            if adds is None or self._adds_in_product(qkv, keep, adds) or not shrinks(qkv, keep, adds):
+                return row_attention(*of_rows), adds
+            return row_attention_and_shrink(*of_rows, adds)
         heads = qkv.unflatten(-1, (-1, self.head_dim))
         q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
         if isinstance(keep, slice):
             q = q[..., keep, :, :]
         of_pages = (rope, norms) if paged else ()
         return kept_places(attention(self.layer, q, k, v, *of_pages).flatten(-2), keep), adds
+
+    def _adds_in_product(self, qkv: Tensor, keep: Keep | None, adds: LowRankRows) -> bool:
+        """Whether the product of all rows adds what adapters do, so that attention need not begin it."""
+        return keep is None and hopper.serves(len(qkv) * qkv.shape[1], self.output, adds, residual=True)
 
     def _rotate(self, qkv: Tensor, rope: CosSin | None, norms: HeadNorms | None) -> None:
         """Queries and keys of qkv [..., C] in place: normalised, then rotated."""
@@ -190,6 +195,8 @@ class FusedLayer(nn.Module):
 
         if low_rank is None:
             product()
+        elif hopper.serves(len(update), weight, low_rank, residual=True):
+            hopper.add_linear_with_adapters_(rows, update, weight, low_rank, self.residual_scale)
         else:
             with_low_rank(product, update, low_rank, self.residual_scale, beside=True)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
+from engine.kernels.hopper import linear as hopper
 from engine.kernels.linear.halved_linear import halved_linear
 from engine.kernels.linear.spare_rows import linear
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
@@ -107,7 +108,9 @@ def _tiling(x: Tensor, weight: Tensor, told: Tilings, gated: bool) -> Tiling | N
 
 
 def _linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-    """By tiles of our own where they pay and nothing is added, else by the matrix library."""
+    """By tiles of our own where they pay, else by the matrix library."""
+    if low_rank is not None and hopper.serves(x.numel() // x.shape[-1], weight, low_rank):
+        return hopper.linear_with_adapters(x, weight, low_rank)
     tiling = _tiling(x, weight, LINEAR_TILINGS, gated=False) if low_rank is None else None
     return _BY_LIBRARY(x, weight, low_rank) if tiling is None else tiled_linear(x, weight, tiling)
 

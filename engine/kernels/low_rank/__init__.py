@@ -5,4 +5,6 @@ within.py          added within the kernel of the product
 around.py          added by two kernels around it (around_kernels.py); `row_attention` may be the first
 delta.py           made apart, and added by the kernel behind the product
 into_weights.py    added to the weights themselves, for all rows
+
+Products of many rows that add it themselves are in `engine.kernels.hopper`.
 """

@@ -20,11 +20,24 @@ _ALIGNED = 4
 
 @dataclass(frozen=True)
 class LowRankSlots:
-    """The matrices of one product in all slots of storage [slots, elements]."""
+    """The matrices of one product in all slots of storage [slots, elements].
+
+    signals: of the launches that read them, one after the other, as `signals` makes them; None: none that
+        `engine.kernels.hopper` wants.
+    """
 
     storage: Tensor
     place: LowRankPlace
     rank: int
+    signals: Tensor | None = None
+
+
+_SIGNALS = 1024
+
+
+def signals(device: torch.device) -> Tensor:
+    """By which programs of a kernel tell each other what is there. It leaves them as it found them."""
+    return torch.zeros(_SIGNALS, dtype=torch.int32, device=device)
 
 
 class Zeros:

@@ -1,0 +1,98 @@
+// y = x W^T, or y += alpha x W^T, and up (down x) for rows with an adapter, which programs beside the tiles make.
+//
+// Programs take a processor each. The first `num_side` make what adapters add (entries.cuh): one takes a whole
+// entry, so it waits for nobody. The others compute a tile each (tiles.cuh) and add that at their end. There are
+// so few that all of them run at once, and the first ones begin first, so nobody waits in vain.
+//
+// Warps 0 to 3 and 4 to 7 are two groups that multiply; a thread of warp 8 has the memory engine bring what
+// they read, through a ring of stages in shared memory.
+//
+// The compiler is given K, N, TILE_N, STAGES, EARLY, PARTS, FIRST, OTHER and RESIDUAL, see linear.py.
+
+struct Arguments {
+  const int* turns;    // see engine.layers.low_rank.turns_of
+  int num_entries, num_rows;
+  int repeat;          // rows of an entry in each of two branches
+  int num_side;
+  float alpha;
+  u16* added;          // [turns][2 branches of 16 rows][N]
+  int* signals;        // how many programs are done, then of each turn whether either group has made its part
+};
+
+constexpr int RANK = 32, LINES = 32, BRANCH_LINES = 16;
+constexpr int GROUP_THREADS = 128, PRODUCER = 2 * GROUP_THREADS;
+constexpr int FULL = 0, EMPTY = 64, RESIDUAL_FULL = 56, BARRIERS = 16;
+enum { BOTH_GROUPS = 1, GROUP = 2 };  // numbers of barriers of warps; GROUP and GROUP + 1 are a group's own
+
+struct Ring {
+  u32 barriers;
+  int stages, stage = 0;
+  u32 phase = 0;
+  DEVICE Ring(u32 barriers_, int stages_) : barriers(barriers_), stages(stages_) {}
+  DEVICE u32 full() const { return barriers + FULL + stage * 8; }
+  DEVICE u32 empty() const { return barriers + EMPTY + stage * 8; }
+  DEVICE void wait_full() const { barrier_wait(full(), phase); }
+  DEVICE void wait_empty() const { barrier_wait(empty(), phase ^ 1); }
+  DEVICE void next() {
+    if (++stage == stages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+};
+
+DEVICE int group_of() { return threadIdx.x / GROUP_THREADS; }
+DEVICE int warp_of() { return threadIdx.x / 32 % 4; }
+DEVICE int lane_of() { return threadIdx.x % 32; }
+DEVICE bool first_of_group() { return threadIdx.x % GROUP_THREADS == 0; }
+
+DEVICE int* signal_of(const Arguments& a, int turn, int group) { return a.signals + 1 + turn * 2 + group; }
+
+@PARTS@
+
+static_assert(TILE_END <= SHARED_BYTES && SIDE_END <= SHARED_BYTES, "shared memory");
+
+// The last program to end leaves the signals as the next launch wants them.
+DEVICE void leave(const Arguments& a) {
+  int lane = lane_of(), before = lane == 0 ? count_up(a.signals) : 0;
+  if (__shfl_sync(~0u, before, 0) < gridDim.x - 1) return;
+  for (int i = lane; i < 1 + 2 * a.turns[0]; i += 32) a.signals[i] = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCER + 32, 1) linear_with_adapters(
+    const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap weight, const __grid_constant__ TensorMap y,
+    const __grid_constant__ TensorMap entries, const __grid_constant__ TensorMap down,
+    const __grid_constant__ TensorMap up, const __grid_constant__ TensorMap added, const Arguments a) {
+  extern __shared__ __align__(1024) u8 memory[];
+  __shared__ __align__(8) u64 barriers_[BARRIERS];
+  u32 ring = shared_address(memory), barriers = shared_address(barriers_);
+  bool side = blockIdx.x < a.num_side;
+  int tile = blockIdx.x - a.num_side;
+  if (threadIdx.x == PRODUCER) {
+    prefetch(side ? &down : &weight);
+    prefetch(side ? &entries : &x);
+    prefetch(side ? &up : &y);
+    if (side) prefetch(&added);
+    for (int i = 0; i < (side ? SIDE_STAGES : STAGES); i++) {
+      barrier_init(barriers + FULL + i * 8, 1);
+      barrier_init(barriers + EMPTY + i * 8, 2);
+    }
+    if (RESIDUAL && !side) barrier_init(barriers + RESIDUAL_FULL, 1);
+    barriers_are_there();
+  }
+  __syncthreads();
+  kernel_behind_may_start();
+  if (threadIdx.x >= PRODUCER) {
+    if (threadIdx.x == PRODUCER) {
+      if (side) bring_entries(ring, barriers, &entries, &down, &up, a, blockIdx.x);
+      else bring_tile(ring, barriers, &x, &weight, &y, tile_place(tile, a.num_rows));
+    }
+    __syncwarp();
+  } else if (side) {
+    make_entries(ring, barriers, &added, a, blockIdx.x);
+  } else {
+    make_tile(ring, barriers, &y, tile_place(tile, a.num_rows), a);
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) leave(a);
+}

@@ -1,0 +1,217 @@
+"""Products of many rows that add what adapters make of some of them, in one kernel of CUDA C++.
+
+With 64 streams the DiT's products have fewer tiles than the device has processors. The others compute
+`up (down x)` of the rows of an entry meanwhile, a whole entry each, and tiles add it at their end. So no
+kernel is launched for adapters, and none waits for another. Rows without an adapter keep every bit that the
+matrix library gives them, where it sums up in the same order.
+
+    if serves(num_rows, weight, rows):
+        y = linear_with_adapters(x, weight, rows)
+        add_linear_with_adapters_(y, x, weight, rows, alpha)      # y += alpha (x W^T + up (down x))
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import torch
+import triton
+from torch import Tensor
+
+from engine.kernels.hopper.program import SOURCES, Program, is_there, with_constants
+from engine.kernels.hopper.tensor_map import TensorMap
+from engine.kernels.launch import pdl
+from engine.kernels.low_rank.slots import LowRankRows
+from engine.layers.low_rank import LowRankPlace
+
+logger = logging.getLogger(__name__)
+
+CAPABILITY = (9, 0)
+RANK, BRANCHES, MAX_REPEAT = 32, 2, 16
+"""Of adapters and entries that the kernel serves. Slots have the rank of their widest adapter."""
+TILE_ROWS = 128
+MIN_SHARE, MIN_SIDE = 2 / 3, 16
+"""Tiles occupy at least this share of the processors, or the library's are faster, and leave so many free."""
+_LINES = 32
+"""Of an entry in what is added: 16 of each branch."""
+_THREADS, _MAX_REGISTERS = 288, 168
+_BF16 = 2
+_BOX = 64
+_NARROW_OUTPUTS = 1024
+"""Products of so many outputs have tiles of 128 outputs, the others of 256."""
+
+
+@dataclass(frozen=True)
+class LinearShape:
+    """What a kernel is compiled for, in the names of `linear.cu`.
+
+    STAGES: of the ring. EARLY: in how many of them weights come before the kernel before has ended.
+    PARTS, FIRST, OTHER: parts of `down`, and the outputs of the first and of each other one.
+    RESIDUAL: whether y is added to.
+    """
+
+    K: int
+    N: int
+    TILE_N: int
+    STAGES: int
+    EARLY: int
+    PARTS: int
+    FIRST: int
+    OTHER: int
+    RESIDUAL: int
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a tile's program and of one beside the tiles, whichever needs more."""
+        tile = self.STAGES * (TILE_ROWS + self.TILE_N) * _BOX * _BF16
+        residual = self.RESIDUAL * TILE_ROWS * self.TILE_N * _BF16
+        side = 4 * 32768 + -(-self.PARTS * _LINES * RANK * _BF16 // 1024) * 1024 + 4 * 16384
+        return max(tile + residual, side)
+
+    def tiles(self, num_rows: int) -> int:
+        return triton.cdiv(num_rows, TILE_ROWS) * (self.N // self.TILE_N)
+
+
+def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape | None:
+    """None where the kernel has none for such a product."""
+    (num_outputs, size), parts = weight.shape, len(place.outputs)
+    first, other = place.outputs[0], (place.outputs[1:] or place.outputs)[0]
+    fits = size % (128 if parts == 3 else 256) == 0 and num_outputs % 512 == first % 256 == other % 256 == 0
+    if not fits or parts not in (1, 3) or size < 1024 or (residual and num_outputs > _NARROW_OUTPUTS):
+        return None
+    narrow = num_outputs <= _NARROW_OUTPUTS
+    tile, stages, early = (128, 6, 2) if narrow else (256, 4, 1)
+    return LinearShape(size, num_outputs, tile, stages, early, parts, first, other, int(residual))
+
+
+def serves(num_rows: int, weight: Tensor, rows: LowRankRows, residual: bool = False) -> bool:
+    """Whether the kernel serves so many rows of x, and should.
+
+    residual: for `add_linear_with_adapters_`.
+    """
+    if weight.device.type != "cuda" or weight.dtype != torch.bfloat16 or rows.slots.signals is None:
+        return False
+    shape = shape_of(weight, rows.slots.place, residual)
+    if shape is None or not _serves_rows(num_rows, rows, shape, _processors(weight.device)):
+        return False
+    return _program(shape, weight.device) is not None
+
+
+def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processors: int) -> bool:
+    if rows.slots.rank != RANK or rows.branches != BRANCHES or rows.hidden is not None:
+        return False
+    if num_rows % (BRANCHES * rows.num_entries) or rows.repeat(num_rows) > MAX_REPEAT:
+        return False
+    return MIN_SHARE * processors <= shape.tiles(num_rows) <= processors - MIN_SIDE
+
+
+@cache
+def _processors(device: torch.device) -> int:
+    """How many there are; none on devices for which the kernel is not made."""
+    if not is_there() or not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
+        return 0
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@cache
+def _program(shape: LinearShape, device: torch.device) -> Program | None:
+    """None where it does not compile: then the kernels around products do what it would."""
+    try:
+        return Program(
+            source_of(shape), "linear_with_adapters", device, _THREADS, shape.shared_bytes, _MAX_REGISTERS
+        )
+    except RuntimeError:
+        logger.exception("the kernel for products with adapters is not used")
+        return None
+
+
+def source_of(shape: LinearShape) -> str:
+    """The kernel for a shape, in one piece."""
+    products = [
+        _product("product_of_tile", shape.TILE_N),
+        _product("product_of_entry", _LINES),
+        _product("product_of_entry_first", _LINES, first=True),
+    ]
+    parts = "\n".join((*products, _read("tiles.cuh"), _read("entries.cuh")))
+    kernel = _read("linear.cu").replace("@PARTS@", parts)
+    constants = {**asdict(shape), "SHARED_BYTES": shape.shared_bytes}
+    return with_constants(_read("instructions.cuh") + kernel, constants)
+
+
+def _read(name: str) -> str:
+    return (SOURCES / name).read_text()
+
+
+def _product(name: str, columns: int, first: bool = False) -> str:
+    """A function for d [64, columns] += a b of 16 elements of K, or d = a b."""
+    count = columns // 2
+    registers = ",".join(f"%{i}" for i in range(count))
+    results = ",".join(f'"{"=" if first else "+"}f"(d[{i}])' for i in range(count))
+    return (
+        f"DEVICE void {name}(float (&d)[{count}], u64 a, u64 b) {{\n"
+        f'  asm volatile("wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{registers}}}, '
+        f'%{count}, %{count + 1}, {int(not first)}, 1, 1, 0, 0;" : {results} : "l"(a), "l"(b));\n}}'
+    )
+
+
+class _Arguments(ctypes.Structure):
+    _fields_ = (
+        ("turns", ctypes.c_void_p),
+        ("num_entries", ctypes.c_int),
+        ("num_rows", ctypes.c_int),
+        ("repeat", ctypes.c_int),
+        ("num_side", ctypes.c_int),
+        ("alpha", ctypes.c_float),
+        ("added", ctypes.c_void_p),
+        ("signals", ctypes.c_void_p),
+    )
+
+
+def linear_with_adapters(x: Tensor, weight: Tensor, rows: LowRankRows) -> Tensor:
+    """x [..., K], contiguous, and weight [N, K] -> [..., N]: x W^T and what is added, where it `serves`."""
+    num_rows = x.numel() // x.shape[-1]
+    y = x.new_empty(num_rows, len(weight))
+    _launch(x.view(num_rows, -1), weight, y, rows, 1.0, residual=False)
+    return y.view(*x.shape[:-1], len(weight))
+
+
+def add_linear_with_adapters_(y: Tensor, x: Tensor, weight: Tensor, rows: LowRankRows, alpha: float) -> None:
+    """y += alpha (x W^T and what is added), in place, of contiguous y [rows, N] and x [rows, K]. `serves` is
+    true."""
+    _launch(x, weight, y, rows, alpha, residual=True)
+
+
+def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: float, residual: bool) -> None:
+    shape = shape_of(weight, rows.slots.place, residual)
+    program = _program(shape, weight.device)
+    num_rows, entries, tiles = len(x), rows.num_entries, shape.tiles(len(x))
+    side = min(_processors(weight.device) - tiles, entries)
+    added = x.new_empty(entries * _LINES, shape.N)
+    maps = _maps(x, weight, y, added, rows, shape)
+    arguments = _Arguments(
+        rows.turns.data_ptr(), entries, num_rows, rows.repeat(num_rows), side, alpha, added.data_ptr(),
+        rows.slots.signals.data_ptr(),
+    )  # fmt: skip
+    addresses = [*(each.address for each in maps), ctypes.addressof(arguments)]
+    program.launch(side + tiles, addresses, weight.device)
+
+
+def _maps(
+    x: Tensor, weight: Tensor, y: Tensor, added: Tensor, rows: LowRankRows, shape: LinearShape
+) -> list[TensorMap]:
+    """In the order of the kernel's parameters."""
+    k, n, num_rows, slots = shape.K, shape.N, len(x), rows.slots
+    num_slots, stride, ranks = len(slots.storage), slots.storage.stride(0), shape.PARTS * RANK
+    repeat, place = rows.repeat(num_rows), slots.place
+    return [
+        TensorMap(x, (k, num_rows), (k,), (_BOX, TILE_ROWS)),
+        TensorMap(weight, (k, n), (k,), (_BOX, shape.TILE_N)),
+        TensorMap(y, (n, num_rows), (n,), (_BOX, 64)),
+        TensorMap(x, (k, num_rows), (k,), (_BOX, repeat)),
+        TensorMap(slots.storage, (k, ranks, num_slots), (k, stride), (_BOX, ranks, 1), place.down),
+        TensorMap(slots.storage, (_BOX, n // 2, num_slots), (_BOX, stride), (_BOX, 128, 1), place.up),
+        TensorMap(added, (n, len(added)), (n,), (_BOX, repeat)),
+    ]

@@ -1,0 +1,113 @@
+"""Sources of this room, compiled for the device by NVRTC, which PyTorch's builds for CUDA bring along."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.device.devices import on_device
+
+try:
+    from cuda.bindings import driver, nvrtc
+except ImportError:  # comes with torch's builds for CUDA
+    driver = nvrtc = None
+
+SOURCES = Path(__file__).parent
+_ARCHITECTURE = "sm_90a"
+_KNOWN_BINDINGS = "13."
+
+
+def is_there() -> bool:
+    """Whether kernels of CUDA C++ can be compiled and launched here."""
+    if driver is None:
+        return False
+    from cuda.bindings import __version__
+
+    return bool(__version__.startswith(_KNOWN_BINDINGS))
+
+
+class Program:
+    """A kernel, loaded on `device`.
+
+    Args:
+        source: all of it.
+        threads, shared_bytes: of a program.
+        max_registers: of a thread.
+
+    Raises RuntimeError with the compiler's words where it does not compile.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        device: torch.device,
+        threads: int,
+        shared_bytes: int,
+        max_registers: int,
+    ) -> None:
+        self._threads, self._shared_bytes = threads, shared_bytes
+        image = compiled(source, (f"--maxrregcount={max_registers}",))
+        with on_device(device):
+            torch.cuda.current_stream(device).synchronize()  # there is a context
+            self._module = _done(driver.cuModuleLoadData(image))
+            self._kernel = _done(driver.cuModuleGetFunction(self._module, name.encode()))
+            limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            _done(driver.cuFuncSetAttribute(self._kernel, limit, shared_bytes))
+
+    def launch(self, num_programs: int, parameters: Sequence[int], device: torch.device) -> None:
+        """On the current stream, before the kernel that precedes it has ended (`engine.kernels.launch`).
+
+        parameters: the addresses of what the kernel takes. They are copied.
+        """
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute.value.programmaticStreamSerializationAllowed = 1
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = num_programs, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = self._threads, 1, 1
+        config.sharedMemBytes = self._shared_bytes
+        config.hStream = torch.cuda.current_stream(device).cuda_stream
+        config.attrs, config.numAttrs = [attribute], 1
+        places = (ctypes.c_void_p * len(parameters))(*parameters)
+        with on_device(device):
+            _done(driver.cuLaunchKernelEx(config, self._kernel, ctypes.addressof(places), 0))
+
+
+def with_constants(source: str, constants: Mapping[str, int]) -> str:
+    return "".join(f"#define {name} {value}\n" for name, value in constants.items()) + source
+
+
+def compiled(source: str, options: Sequence[str] = ()) -> bytes:
+    """Machine code. Raises RuntimeError with the compiler's words."""
+    program = _made(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], []))
+    flags = [f"--gpu-architecture={_ARCHITECTURE}", "-std=c++17", "-default-device", *options]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = b" " * _made(nvrtc.nvrtcGetProgramLogSize(program))
+        _made(nvrtc.nvrtcGetProgramLog(program, log))
+        raise RuntimeError(f"a kernel does not compile: {log.decode(errors='replace').strip()}")
+    image = b" " * _made(nvrtc.nvrtcGetCUBINSize(program))
+    _made(nvrtc.nvrtcGetCUBIN(program, image))
+    _made(nvrtc.nvrtcDestroyProgram(program))
+    return image
+
+
+def _done(answer: tuple[Any, ...]) -> Any:
+    """What CUDA's driver gives beside its code of success."""
+    error, *found = answer
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"CUDA: {error.name}")
+    return found[0] if found else None
+
+
+def _made(answer: tuple[Any, ...]) -> Any:
+    """What the compiler gives beside its code of success."""
+    error, *found = answer
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(f"NVRTC: {error.name}")
+    return found[0] if found else None

@@ -1,0 +1,83 @@
+"""Which products the kernel of CUDA C++ serves; what it computes is tested where there is a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.kernels.hopper import linear as hopper
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros, signals
+from engine.layers.low_rank import LowRankPlace, turns_of
+
+CPU = torch.device("cpu")
+H200, MOST_SHARED = 132, 232448 - 2048
+QKV, OUTPUT = LowRankPlace(0, 98304, 1024, (2048, 256, 256)), LowRankPlace(0, 65536, 2048, (1024,))
+
+
+def rows_of(place: LowRankPlace, streams: int = 64, rank: int = 32, branches: int = 2) -> LowRankRows:
+    storage = torch.zeros(1, place.up + sum(place.outputs) * rank)
+    turns = torch.from_numpy(turns_of(np.full(streams, -1, np.int32)))
+    return LowRankRows(LowRankSlots(storage, place, rank, signals(CPU)), turns, Zeros(CPU), branches)
+
+
+def shape(place: LowRankPlace, residual: bool = False) -> hopper.LinearShape:
+    found = hopper.shape_of(torch.empty(sum(place.outputs), place.size), place, residual)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("place", "residual", "tiles"), [(QKV, False, 110), (OUTPUT, True, 88)])
+def test_products_of_64_streams_leave_processors_to_adapters(
+    place: LowRankPlace, residual: bool, tiles: int
+) -> None:
+    of_product, rows = shape(place, residual), rows_of(place)
+    assert of_product.tiles(1408) == tiles
+    assert of_product.shared_bytes <= MOST_SHARED
+    assert hopper._serves_rows(1408, rows, of_product, H200)
+    assert not hopper._serves_rows(1408, rows, of_product, tiles + hopper.MIN_SIDE - 1)
+    assert not hopper._serves_rows(1408, rows, of_product, 0)
+
+
+@pytest.mark.parametrize(
+    ("streams", "served"), [(16, False), (32, False), (48, True), (64, True), (72, False), (96, False)]
+)
+def test_few_tiles_are_left_to_the_matrix_library_and_many_leave_no_room(streams: int, served: bool) -> None:
+    rows = rows_of(QKV, streams)
+    assert hopper._serves_rows(22 * streams, rows, shape(QKV), H200) == served
+
+
+def test_what_the_kernel_is_not_made_for_is_not_served() -> None:
+    of_product = shape(QKV)
+    assert not hopper._serves_rows(1408, rows_of(QKV, rank=16), of_product, H200)
+    assert not hopper._serves_rows(1408, rows_of(QKV, 128, branches=1), of_product, H200)
+    assert not hopper._serves_rows(1408, rows_of(QKV, 32), of_product, H200)  # 22 rows in a branch
+    assert not hopper._serves_rows(1408, rows_of(QKV).with_hidden(torch.empty(0)), of_product, H200)
+    weight = torch.empty(2560, 1024, dtype=torch.bfloat16)
+    assert not hopper.serves(1408, weight, rows_of(QKV))  # no such device
+
+
+@pytest.mark.parametrize(
+    ("outputs", "size", "residual"),
+    [
+        ((2048, 256, 256), 2048 + 64, False),
+        ((2048, 128, 128), 1024, False),
+        ((4096, 4096), 1024, False),
+        ((1024,), 512, False),
+        ((2048,), 2048, True),
+    ],
+)
+def test_other_shapes_have_no_kernel(outputs: tuple[int, ...], size: int, residual: bool) -> None:
+    place = LowRankPlace(0, 0, size, outputs)
+    assert hopper.shape_of(torch.empty(sum(outputs), size), place, residual) is None
+
+
+def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
+    source = hopper.source_of(shape(OUTPUT, residual=True))
+    assert "#define RESIDUAL 1\n" in source and "#define TILE_N 128\n" in source
+    assert "@" not in source.replace('"@p', "").replace("@p bra", "")
+    for name in ("product_of_tile", "product_of_entry", "make_tile", "make_entries", "linear_with_adapters"):
+        assert f" {name}(" in source
+    assert source != hopper.source_of(replace(shape(OUTPUT, residual=True), STAGES=5))
