@@ -20,4 +20,5 @@ kinds.py     which streams have adapters
 measure.py   1 and 2, and all together
 peer.py      1 by nano-vllm-voxcpm, in a process of its own
 arrivals.py  3 and 4
+layers.py    where a layer of the DiT takes longer, kernel by kernel: a command of its own
 """

@@ -28,7 +28,7 @@ from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.timing import seconds
 from engine.kernels.linear.split_linear import fits, partial_linear, split_linear
 from engine.kernels.low_rank.around import LowRankTiling, expand_, low_rank_tiling, shrink
-from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros, signals
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.products import LINEAR, SPLIT
 
@@ -54,9 +54,9 @@ class Case:
         self.weights = torch.randn(layers, outputs, size, dtype=torch.bfloat16, device="cuda") * 0.02
         up = len(parts) * rank * size
         storage = torch.randn(SLOTS, layers * (up + outputs * rank), dtype=torch.bfloat16, device="cuda")
-        each = storage.shape[1] // layers
+        each, told = storage.shape[1] // layers, signals(storage.device)
         self.slots = [
-            LowRankSlots(storage, LowRankPlace(i * each, i * each + up, size, parts), rank)
+            LowRankSlots(storage, LowRankPlace(i * each, i * each + up, size, parts), rank, told)
             for i in range(layers)
         ]
         self.few = rows <= 64 and fits(rows, self.weights[0])

@@ -8,7 +8,7 @@ constexpr int SIDE_STAGES = 4, SIDE_BYTES = 32768;
 constexpr int RANKS = PARTS * RANK, DOWN_BOX = RANKS * 128, ENTRY_BOX = BRANCH_LINES * 128;
 constexpr int DOWN_BOXES = PARTS == 3 ? 2 : 4, ENTRIES_AT = DOWN_BOXES * DOWN_BOX;  // of 64 elements of K in a stage
 constexpr int DOWN_STAGES = K / (64 * DOWN_BOXES);
-// A row of a box of `up` is two outputs, of 32 elements each: the memory engine takes as long for half a row.
+// A row of a box of `up` is two outputs, of 32 elements each.
 constexpr int UP_OUTPUTS = 256, UP_BOX = UP_OUTPUTS * RANK * 2, UP_STAGES = N / (2 * UP_OUTPUTS);
 constexpr int HIDDEN_AT = SIDE_STAGES * SIDE_BYTES, HIDDEN_BYTES = LINES * RANK * 2;
 constexpr int MADE_BOX = BRANCH_LINES * 128, MADE_BYTES = 8 * MADE_BOX;
