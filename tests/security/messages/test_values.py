@@ -51,7 +51,6 @@ def test_no_message_is_parsed_elsewhere() -> None:
     parsing = {path for path in files if "json.loads(" in path.read_text("utf-8")}
     assert {path.relative_to(root).as_posix() for path in parsing} == {
         "protocols/elevenlabs/context.py",
-        "protocols/omni/speaker.py",
         "streams/resumption/token.py",
     }, "of our own making"
 
