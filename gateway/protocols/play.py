@@ -15,7 +15,7 @@ from gateway.callers.origin import FOR_ANY_PAGE, may_play
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.response import SpeechResponse
-from gateway.requests import NATIVE, ClipRequest
+from gateway.requests import NATIVE, ClipRequest, TtsRequest
 from gateway.service import Gateway, GatewayDep
 
 router = APIRouter()
@@ -44,12 +44,17 @@ async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: C
     """The clip as `caller`'s, for a player on any page; nothing is spoken for a HEAD."""
     check_playable(order)
     if request.method == "HEAD":
-        head = Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
-        del head.headers["Content-Length"]  # a player would take 0 for the length of the clip
-        return head
+        return head_of(order)
     if order.stream:
         return SpeechResponse(request, gateway, order, NATIVE, FOR_ANY_PAGE, caller=caller)
     return await whole_clip(request, gateway, order, NATIVE, FOR_ANY_PAGE, caller=caller)
+
+
+def head_of(order: TtsRequest) -> Response:
+    """What a player learns of a clip for which nothing is spoken."""
+    head = Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
+    del head.headers["Content-Length"]  # a player would take 0 for the length of the clip
+    return head
 
 
 def check_playable(order: ClipRequest) -> None:

@@ -13,7 +13,7 @@ from gateway.callers.origin import FOR_ANY_PAGE
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
-from gateway.protocols.play import FOR_PLAYERS
+from gateway.protocols.play import FOR_PLAYERS, head_of
 from gateway.protocols.selfhosted.forms import read_fields
 from gateway.protocols.selfhosted.speakers import Speaker, named_voice
 from gateway.requests import Language, Text, translated
@@ -37,11 +37,14 @@ class CoquiClip(Lenient):
 
 @router.get(PATH, response_class=Response, dependencies=[FOR_PLAYERS])
 @router.post(PATH, response_class=Response, dependencies=[FOR_PLAYERS])
+@router.head(PATH, dependencies=[FOR_PLAYERS], include_in_schema=False)
 async def speak_for_coqui(request: Request, gateway: GatewayDep) -> Response:
     """The file, whole."""
     said = await read_fields(CoquiClip, request)
     tenant = gateway.callers.identify(request).tenant
     voice = await named_voice(gateway, said.speaker_id or said.speaker_wav, tenant)
     order = translated({"text": said.text, "voice": voice, "language": said.language_id})
+    if request.method == "HEAD":
+        return head_of(order)
     ignored = ignored_fields(name for name, value in (said.model_extra or {}).items() if value)
     return await whole_clip(request, gateway, order, COQUI, FOR_ANY_PAGE | ignored)

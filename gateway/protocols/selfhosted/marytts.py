@@ -19,7 +19,7 @@ from gateway.errors import ApiError
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
-from gateway.protocols.play import FOR_PLAYERS
+from gateway.protocols.play import FOR_PLAYERS, head_of
 from gateway.protocols.selfhosted.forms import read_fields
 from gateway.requests import Language, Name, Text, translated
 from gateway.service import GatewayDep
@@ -68,6 +68,8 @@ class MaryClip(Lenient):
 @router.post(PATHS[0], response_class=Response, dependencies=[FOR_PLAYERS])
 @router.get(PATHS[1], response_class=Response, dependencies=[FOR_PLAYERS])
 @router.post(PATHS[1], response_class=Response, dependencies=[FOR_PLAYERS])
+@router.head(PATHS[0], dependencies=[FOR_PLAYERS], include_in_schema=False)
+@router.head(PATHS[1], dependencies=[FOR_PLAYERS], include_in_schema=False)
 async def speak_for_marytts(request: Request, gateway: GatewayDep) -> Response:
     """The file, whole."""
     said = await read_fields(MaryClip, request)
@@ -83,8 +85,10 @@ async def speak_for_marytts(request: Request, gateway: GatewayDep) -> Response:
         "speed": said.speed,
         "format": "mp3" if said.audio.startswith("MP3") else "wav",
     }
-    ignored = ignored_fields(name for name, value in (said.model_extra or {}).items() if value)
     order = translated(fields, TEXT_FIELD)
+    if request.method == "HEAD":
+        return head_of(order)
+    ignored = ignored_fields(name for name, value in (said.model_extra or {}).items() if value)
     return await whole_clip(request, gateway, order, MARYTTS, FOR_ANY_PAGE | ignored, text_field=TEXT_FIELD)
 
 

@@ -17,7 +17,7 @@ from gateway.callers.origin import FOR_ANY_PAGE
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import EMPTY_IS_NOTHING, Lenient
-from gateway.protocols.play import FOR_PLAYERS
+from gateway.protocols.play import FOR_PLAYERS, head_of
 from gateway.protocols.response import SpeechResponse
 from gateway.protocols.selfhosted.forms import read_fields
 from gateway.protocols.selfhosted.speakers import Speaker, named_voice
@@ -52,11 +52,14 @@ async def speak_for_xtts(body: XttsClip, request: Request, gateway: GatewayDep) 
 
 
 @router.get("/tts_stream/", response_class=Response, dependencies=[FOR_PLAYERS])
+@router.head("/tts_stream/", dependencies=[FOR_PLAYERS], include_in_schema=False)
 async def stream_for_xtts(request: Request, gateway: GatewayDep) -> Response:
     """The file, for players that are given its address."""
     query = await read_fields(XttsClip, request)
     order = await query.to_tts_request(request, gateway)
     check_limits(order, gateway.settings)
+    if request.method == "HEAD":
+        return head_of(order)
     headers = FOR_ANY_PAGE | ignored_fields(query.model_extra or ())
     return SpeechResponse(request, gateway, order, XTTS, headers)
 

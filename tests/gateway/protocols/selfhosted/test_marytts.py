@@ -147,3 +147,22 @@ async def test_pages_of_other_sites_hear_nothing(fleet: GatewayProcess, path: st
         assert (await post(fleet, path, fields, **kind)).status_code == 403
         async with fleet.http(headers=headers) as client:
             assert (await client.get(f"{path}?{fields}")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/process", USUAL),
+        ("/marytts/process", USUAL),
+        ("/api/tts", {"text": TEXT}),
+        ("/xtts/tts_stream/", {"text": TEXT, "speaker_wav": "default", "language": "en"}),
+    ],
+)
+async def test_nothing_is_spoken_for_who_asks_what_would_be(
+    fleet: GatewayProcess, path: str, fields: dict[str, str]
+) -> None:
+    async with fleet.http(headers={}) as client:
+        asked, refused = await client.head(path, params=fields), await client.head(path)
+    assert (asked.status_code, asked.headers["Content-Type"]) == (200, "audio/wav")
+    assert "Content-Length" not in asked.headers and "X-Session-Id" not in asked.headers
+    assert refused.status_code == 422
