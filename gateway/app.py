@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.api import pages
 from gateway.api.failures import install_failure_handlers
-from gateway.api.long_texts import books, documents, jobs
+from gateway.api.long_texts import book_audio, books, documents, jobs
 from gateway.api.operations import events, fleet, health, registration, switches, workers_and_queue
 from gateway.api.permissions import check_sender
 from gateway.api.sessions import files as session_files
@@ -123,6 +123,7 @@ def _add_routes(app: FastAPI) -> None:
         session_files,
         jobs,
         books,
+        book_audio,
         documents,
         trainings,
     )
