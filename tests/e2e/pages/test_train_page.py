@@ -30,6 +30,11 @@ window.live = () => tracks.filter(({ readyState }) => readyState === "live").len
 """
 """A microphone that is granted, or refused, when the test says so."""
 GONE = {"code": "training_state", "message": "it is complete"}
+TOO_SHORT = {
+    "audio_seconds": 0.4,
+    "sound_seconds": 0.3,
+    "checks": [{"code": "audio_too_short", "severity": "error", "message": "0.4 s", "regions": []}],
+}
 SENTENCE = "The first train of the morning leaves a little before six"
 
 
@@ -168,6 +173,27 @@ def test_a_sentence_is_read_aloud_and_kept_with_its_words(browser: Browser, flee
         page.get_by_role("button", name="Hear 1.wav").click()
         page.get_by_role("button", name="Leave out 1.wav").click()
         expect(page.locator(".train-entry")).to_have_count(0)
+        assert watched.complaints == []
+
+
+def test_a_take_that_would_be_refused_is_not_offered_to_be_kept(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=PHONE) as watched:
+        page = watched.page
+        open_training(page, fleet)
+        page.route("**/api/voices/checks", lambda route: route.fulfill(json=TOO_SHORT), times=1)
+        page.click("#voice-record")
+        expect(page.locator(".rec-time")).not_to_have_text("0:00.0", timeout=10_000)
+        page.click("#voice-record")
+        said = page.locator("#read .check-error")
+        expect(said).to_have_text(
+            "It has less than 2 seconds of speech: say a whole sentence, or leave it out."
+        )
+        expect(page.locator("#keep")).to_be_hidden()
+        page.click("#voice-record")
+        expect(page.locator(".rec-time")).to_contain_text("0:03", timeout=10_000)
+        page.click("#voice-record")
+        expect(page.locator("#keep")).to_be_visible()
+        expect(said).to_have_count(0)
         assert watched.complaints == []
 
 

@@ -6,8 +6,7 @@
 import { h, icon } from "../shared/page/dom.js";
 import { decimal } from "../i18n/format.js";
 import { Hearing } from "../shared/hearing/hearing.js";
-import { problemText } from "../shared/notices/problems.js";
-import { setLabel, setMessage, t } from "./words.js";
+import { recordingProblem, setLabel, setMessage } from "./words.js";
 
 const MOST_CHARACTERS = 2000;
 const NAME_CHARACTERS = 80;
@@ -74,8 +73,7 @@ export class Entries extends EventTarget {
   /** Says what is wrong with one, or that nothing is. @param {{message: string, code?: string} | null} error */
   say(entry, error) {
     const row = this.#rowOf(entry);
-    const key = error && `train.error.${error.code}`;
-    const text = () => (error ? (t(key) === key ? problemText(error) : t(key)) : "");
+    const text = () => (error ? recordingProblem(error) : "");
     setMessage(row.querySelector(".train-entry-said"), "text.plain", { text });
     row.dataset.state = error ? "refused" : entry.sent ? "sent" : "new";
     row.querySelector("textarea").toggleAttribute("aria-invalid", Boolean(error) && error.param === "transcript");

@@ -7,13 +7,13 @@ import { Recorder } from "../audio/recorder.js";
 import { h, icon } from "../shared/page/dom.js";
 import { RecordingPanel } from "../voices/take/recording-panel.js";
 import { SENTENCES } from "./sentences.js";
-import { language, setMessage } from "./words.js";
+import { language, recordingProblem, setMessage } from "./words.js";
 
 /** Remarks that hold for the one recording of a voice, not for one of many. */
 const OF_A_VOICE_ALONE = ["short", "long", "pauses", "long_pause"];
 
 export class Reading extends EventTarget {
-  #panel = new RecordingPanel({ ignored: OF_A_VOICE_ALONE, advice: "train.readAdvice" });
+  #panel = new RecordingPanel({ ignored: OF_A_VOICE_ALONE, advice: "train.readAdvice", errorText: recordingProblem });
   #sentence = h("blockquote", { class: "passage", id: "sentence", "aria-live": "polite" });
   #number = h("span", { class: "quiet" });
   #keep = h("button", { class: "button button-primary", type: "button", id: "keep" }, icon("check"), h("span", { "data-i18n": "train.keep" }));
@@ -24,7 +24,7 @@ export class Reading extends EventTarget {
     const next = h("button", { class: "button button-quiet", type: "button", id: "another", "data-i18n": "train.another" });
     next.addEventListener("click", () => this.#show(this.#place + 1));
     this.#keep.addEventListener("click", () => this.#kept());
-    this.#panel.addEventListener("change", () => this.#offer());
+    for (const event of ["change", "examined"]) this.#panel.addEventListener(event, () => this.#offer());
     window.addEventListener("languageset", () => this.#show(this.#place));
     this.element = Recorder.available
       ? h(
@@ -50,7 +50,7 @@ export class Reading extends EventTarget {
   }
 
   #offer() {
-    this.#keep.hidden = this.#panel.take === null;
+    this.#keep.hidden = this.#panel.take === null || this.#panel.refused;
   }
 
   #kept() {

@@ -13,18 +13,19 @@ const MOST_TIMES = 3;
  * @param {{code: string, severity: "info" | "warning" | "error", message: string, regions?: object[]}[]} checks
  * @param {number | null} from second at which what was checked begins, for saying when something is heard; null: not said
  * @param {Record<string, HTMLElement>} remedies what mends it at once, by code
+ * @param {(error: {code: string, message: string, param: string}) => string} errorText why nothing can be made of it
  */
-export function checkList(checks, from = null, remedies = {}) {
+export function checkList(checks, from = null, remedies = {}, errorText = problemText) {
   const items = checks.map((check) => {
-    const words = setMessage(h("span", {}), "text.plain", { text: () => wordsOf(check) + timesOf(check, from) });
+    const words = setMessage(h("span", {}), "text.plain", { text: () => wordsOf(check, errorText) + timesOf(check, from) });
     const bad = check.severity !== "info";
     return h("li", { class: `check-item check-${check.severity}` }, icon(bad ? "warning" : "check"), words, remedies[check.code]);
   });
   return h("ul", { class: "checks" }, items);
 }
 
-function wordsOf({ code, severity, message }) {
-  if (severity === "error") return problemText({ code, message, param: "audio" });
+function wordsOf({ code, severity, message }, errorText) {
+  if (severity === "error") return errorText({ code, message, param: "audio" });
   return has(`check.${code}`) ? t(`check.${code}`) : sentence(message);
 }
 

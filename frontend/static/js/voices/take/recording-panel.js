@@ -2,7 +2,7 @@
  * Recording a voice: a text to read, a countdown, a level that says when to speak up, and the take to listen to, trim
  * or do again.
  *
- * Event "change": there is a take, or none any more.
+ * Events: "change": there is a take, or none any more; "examined": something else is said of it.
  */
 import { Recorder } from "../../audio/recorder.js";
 import { h, icon, setIcon, setText } from "../../shared/page/dom.js";
@@ -31,10 +31,11 @@ export class RecordingPanel extends EventTarget {
   /** @type {Take | null} */
   take = null;
 
-  /** @param {{ignored?: string[], advice?: string}} [options] remarks that do not hold here, and the message before a take */
-  constructor({ ignored, advice = "record.advice" } = {}) {
+  /** @param {{advice?: string}} [options] the message before a take; others as of `TakeView` */
+  constructor({ advice = "record.advice", ...shown } = {}) {
     super();
-    this.#view = new TakeView({ ignored });
+    this.#view = new TakeView(shown);
+    this.#view.element.addEventListener("examined", () => this.dispatchEvent(new Event("examined")));
     this.#advice = advice;
     this.#button.addEventListener("click", () => this.#press());
     this.#recorder.addEventListener("block", ({ detail }) => this.#hear(detail));
@@ -46,6 +47,11 @@ export class RecordingPanel extends EventTarget {
       this.#view.element,
     );
     this.#show("idle");
+  }
+
+  /** As of `TakeView`. */
+  get refused() {
+    return this.#view.refused;
   }
 
   /** As of `TakeView`. @param {boolean | null} denoise */

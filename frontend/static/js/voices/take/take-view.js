@@ -2,7 +2,7 @@
  * A take to look at, listen to and trim: its waveform with a handle at each end, and marks where something is wrong.
  * What is wrong, the service says.
  *
- * Its element gets "denoise" when the reader wants the noise taken out.
+ * Its element gets "denoise" when the reader wants the noise taken out, and "examined" when something else is said of it.
  */
 import { h, icon, setIcon } from "../../shared/page/dom.js";
 import { decimal } from "../../i18n/format.js";
@@ -31,11 +31,13 @@ export class TakeView {
   #findings = h("div", { class: "take-findings" });
   #verdict = h("p", { class: "take-verdict", role: "status" });
   #ignored;
+  #errorText;
   #denoise = null;
 
-  /** @param {{ignored?: string[]}} [options] codes of remarks that do not hold here */
-  constructor({ ignored = [] } = {}) {
+  /** @param {{ignored?: string[], errorText?: Function}} [options] codes of remarks that do not hold here; as of `checkList` */
+  constructor({ ignored = [], errorText } = {}) {
     this.#ignored = new Set(["trimmed", ...ignored]);
+    this.#errorText = errorText;
     this.#play.addEventListener("click", () => this.#toggle());
     this.#audio.addEventListener("ended", () => this.#stop());
     this.#from.addEventListener("input", () => this.#trim());
@@ -51,6 +53,11 @@ export class TakeView {
     if (denoise === this.#denoise) return;
     this.#denoise = denoise;
     if (this.#take) this.#examine();
+  }
+
+  /** Whether the service said that nothing can be made of it. */
+  get refused() {
+    return (this.#examination.state.checks ?? []).some(({ severity }) => severity === "error");
   }
 
   /** Stops what is being heard. */
@@ -97,6 +104,7 @@ export class TakeView {
   }
 
   #showFindings() {
+    this.element.dispatchEvent(new Event("examined"));
     if (!this.#take) return;
     const { state, error, from: start, sound_seconds: sound, checks = [] } = this.#examination.state;
     const { from, to } = this.#take;
@@ -104,7 +112,7 @@ export class TakeView {
     const key = state === "told" && told.length === 0 ? "take.fine" : `take.${state}`;
     const reason = () => (error ? problemText(error) : "");
     setMessage(this.#verdict, key, { seconds: () => decimal(to - from, 1), sound: () => decimal(sound ?? 0, 1), reason });
-    this.#findings.replaceChildren(...(told.length > 0 ? [checkList(told, start, this.#remedies())] : []));
+    this.#findings.replaceChildren(...(told.length > 0 ? [checkList(told, start, this.#remedies(), this.#errorText)] : []));
     this.#paint();
   }
 
