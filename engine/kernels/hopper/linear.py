@@ -37,6 +37,8 @@ MIN_SHARE, MIN_SIDE = 2 / 3, 16
 """Tiles occupy at least this share of the processors, or the library's are faster, and leave so many free."""
 _LINES = 32
 """Of an entry in what is added: 16 of each branch."""
+_SIGNALS_BEFORE, _SIGNALS_OF_A_TURN = 1, 2
+"""See `signals` in linear.cu; every entry may have a turn."""
 _THREADS, _MAX_REGISTERS = 288, 168
 _BF16 = 2
 _BOX = 64
@@ -78,6 +80,8 @@ class LinearShape:
 def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape | None:
     """None where the kernel has none for such a product."""
     (num_outputs, size), parts = weight.shape, len(place.outputs)
+    if (num_outputs, size) != (sum(place.outputs), place.size):
+        return None
     first, other = place.outputs[0], (place.outputs[1:] or place.outputs)[0]
     fits = size % (128 if parts == 3 else 256) == 0 and num_outputs % 512 == first % 256 == other % 256 == 0
     if not fits or parts not in (1, 3) or size < 1024 or (residual and num_outputs > _NARROW_OUTPUTS):
@@ -92,7 +96,9 @@ def serves(num_rows: int, weight: Tensor, rows: LowRankRows, residual: bool = Fa
 
     residual: for `add_linear_with_adapters_`.
     """
-    if weight.device.type != "cuda" or weight.dtype != torch.bfloat16 or rows.slots.signals is None:
+    if weight.device.type != "cuda" or not weight.is_contiguous() or rows.slots.signals is None:
+        return False
+    if weight.dtype != torch.bfloat16 or rows.slots.storage.dtype != torch.bfloat16:
         return False
     shape = shape_of(weight, rows.slots.place, residual)
     if shape is None or not _serves_rows(num_rows, rows, shape, _processors(weight.device)):
@@ -104,6 +110,8 @@ def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processor
     if rows.slots.rank != RANK or rows.branches != BRANCHES or rows.hidden is not None:
         return False
     if num_rows % (BRANCHES * rows.num_entries) or rows.repeat(num_rows) > MAX_REPEAT:
+        return False
+    if _SIGNALS_BEFORE + _SIGNALS_OF_A_TURN * rows.num_entries > len(rows.slots.signals):
         return False
     return MIN_SHARE * processors <= shape.tiles(num_rows) <= processors - MIN_SIDE
 
@@ -179,12 +187,14 @@ def linear_with_adapters(x: Tensor, weight: Tensor, rows: LowRankRows) -> Tensor
 
 
 def add_linear_with_adapters_(y: Tensor, x: Tensor, weight: Tensor, rows: LowRankRows, alpha: float) -> None:
-    """y += alpha (x W^T and what is added), in place, of contiguous y [rows, N] and x [rows, K]. `serves` is
-    true."""
+    """y += alpha (x W^T and what is added), in place, of contiguous y [rows, N] and x [rows, K], where it
+    `serves`. Raises ValueError for others."""
     _launch(x, weight, y, rows, alpha, residual=True)
 
 
 def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: float, residual: bool) -> None:
+    _check(x, (len(y), weight.shape[1]))
+    _check(y, (len(x), len(weight)))
     shape = shape_of(weight, rows.slots.place, residual)
     program = _program(shape, weight.device)
     num_rows, entries, tiles = len(x), rows.num_entries, shape.tiles(len(x))
@@ -197,6 +207,12 @@ def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: floa
     )  # fmt: skip
     addresses = [*(each.address for each in maps), ctypes.addressof(arguments)]
     program.launch(side + tiles, addresses, weight.device)
+
+
+def _check(x: Tensor, shape: tuple[int, int]) -> None:
+    """The memory engine is told where rows lie, and would read or write beyond others."""
+    if x.shape != shape or x.dtype != torch.bfloat16 or not x.is_contiguous():
+        raise ValueError(f"rows {tuple(x.shape)} of {x.dtype} are not contiguous ones {shape} of bfloat16")
 
 
 def _maps(

@@ -90,11 +90,16 @@ def compiled(source: str, options: Sequence[str] = ()) -> bytes:
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         log = b" " * _made(nvrtc.nvrtcGetProgramLogSize(program))
         _made(nvrtc.nvrtcGetProgramLog(program, log))
-        raise RuntimeError(f"a kernel does not compile: {log.decode(errors='replace').strip()}")
+        raise RuntimeError(f"a kernel does not compile: {_text(log)}")
     image = b" " * _made(nvrtc.nvrtcGetCUBINSize(program))
     _made(nvrtc.nvrtcGetCUBIN(program, image))
     _made(nvrtc.nvrtcDestroyProgram(program))
     return image
+
+
+def _text(log: bytes) -> str:
+    """Of a text that C ends with a zero."""
+    return log.rstrip(b"\0").decode(errors="replace").strip()
 
 
 def _done(answer: tuple[Any, ...]) -> Any:

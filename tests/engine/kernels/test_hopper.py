@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from engine.kernels.hopper import linear as hopper
+from engine.kernels.hopper import program
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros, signals
 from engine.layers.low_rank import LowRankPlace, turns_of
 
+ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 H200, MOST_SHARED = 132, 232448 - 2048
 QKV, OUTPUT = LowRankPlace(0, 98304, 1024, (2048, 256, 256)), LowRankPlace(0, 65536, 2048, (1024,))
@@ -59,6 +64,27 @@ def test_what_the_kernel_is_not_made_for_is_not_served() -> None:
     assert not hopper.serves(1408, weight, rows_of(QKV))  # no such device
 
 
+def test_entries_for_whom_there_are_no_signals_are_not_served() -> None:
+    few, many = rows_of(OUTPUT, 64), rows_of(OUTPUT, 704)
+    assert hopper._serves_rows(1408, few, shape(OUTPUT), H200)
+    assert not hopper._serves_rows(1408, many, shape(OUTPUT), H200)
+    assert len(many.slots.signals) < 1 + 2 * 704
+
+
+def test_rows_that_do_not_lie_as_the_memory_engine_is_told_are_refused() -> None:
+    rows = rows_of(OUTPUT)
+    x, y, weight = (torch.empty(*size, dtype=torch.bfloat16) for size in ((8, 2048), (8, 1024), (1024, 2048)))
+    for others in (
+        (y, torch.empty(8, 4096, dtype=torch.bfloat16)[:, :2048]),
+        (torch.empty(8, 2048, dtype=torch.bfloat16)[:, ::2], x),
+        (y[:7], x),
+        (y, x[:, :1024].contiguous()),
+        (y, x.float()),
+    ):
+        with pytest.raises(ValueError, match="are not contiguous ones"):
+            hopper.add_linear_with_adapters_(*others, weight, rows, 1.0)
+
+
 @pytest.mark.parametrize(
     ("outputs", "size", "residual"),
     [
@@ -74,6 +100,11 @@ def test_other_shapes_have_no_kernel(outputs: tuple[int, ...], size: int, residu
     assert hopper.shape_of(torch.empty(sum(outputs), size), place, residual) is None
 
 
+def test_a_weight_has_the_size_of_what_is_added() -> None:
+    assert hopper.shape_of(torch.empty(2048, 2048), OUTPUT, False) is None
+    assert hopper.shape_of(torch.empty(1024, 4096), OUTPUT, False) is None
+
+
 def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
     source = hopper.source_of(shape(OUTPUT, residual=True))
     assert "#define RESIDUAL 1\n" in source and "#define TILE_N 128\n" in source
@@ -81,3 +112,34 @@ def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
     for name in ("product_of_tile", "product_of_entry", "make_tile", "make_entries", "linear_with_adapters"):
         assert f" {name}(" in source
     assert source != hopper.source_of(replace(shape(OUTPUT, residual=True), STAGES=5))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "size", "residual"),
+    [
+        ((2048, 256, 256), 1024, False),
+        ((1024,), 2048, True),
+        ((512, 256, 256), 1152, False),
+        ((512,), 1024, True),
+        ((2048,), 1280, False),
+    ],
+)
+def test_whatever_shape_is_served_compiles(outputs: tuple[int, ...], size: int, residual: bool) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    made = program.compiled(hopper.source_of(shape(LowRankPlace(0, 0, size, outputs), residual)))
+    assert made.startswith(b"\x7fELF")
+
+
+def test_what_does_not_compile_is_told_in_the_compilers_words() -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    source = hopper.source_of(replace(shape(OUTPUT), K=2048 + 32))
+    with pytest.raises(RuntimeError, match="does not compile") as raised:
+        program.compiled(source)
+    assert "static assertion" in str(raised.value) and "\0" not in str(raised.value)
+
+
+def test_sources_of_kernels_are_part_of_the_package() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    sources = [file.name for file in program.SOURCES.iterdir() if file.suffix not in (".py", "")]
+    assert {"linear.cu", "tiles.cuh"} <= set(sources)
+    assert all(any(fnmatch(name, kind) for kind in told["engine.kernels.hopper"]) for name in sources)
