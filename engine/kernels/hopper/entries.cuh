@@ -32,13 +32,14 @@ DEVICE void bring_rows(u32 to, u32 full, const TensorMap* entries, int stage, in
 }
 
 // `down` of the first turn comes before the kernel that makes x is done.
-DEVICE void bring_entries(u32 memory, u32 barriers, const TensorMap* entries, const TensorMap* down, const TensorMap* up,
-                          const Arguments& a, int program) {
+DEVICE void bring_entries(u32 memory, u32 barriers, const TensorMap* entries, const TensorMap* down,
+                          const TensorMap* up, const Arguments& a, int program) {
   Ring ring(barriers, SIDE_STAGES);
   int count = a.turns[0], between = a.num_entries * a.repeat, known = program < a.num_entries ? program : 0;
   int entry = a.turns[1 + known], slot = a.turns[1 + a.num_entries + known];
   if (program < count)
-    for (int i = 0; i < SIDE_STAGES; i++) bring_down(memory + i * SIDE_BYTES, barriers + FULL + i * 8, down, i, slot, a.repeat);
+    for (int i = 0; i < SIDE_STAGES; i++)
+      bring_down(memory + i * SIDE_BYTES, barriers + FULL + i * 8, down, i, slot, a.repeat);
   kernel_before_is_done();
   for (int turn = program; turn < count; turn += a.num_side) {
     int row = entry * a.repeat, its = slot;
@@ -55,10 +56,11 @@ DEVICE void bring_entries(u32 memory, u32 barriers, const TensorMap* entries, co
       bring_rows(at, ring.full(), entries, i, row, between);
     }
     for (int i = 0; i < UP_STAGES; i++, ring.next()) {
+      u32 at = memory + ring.stage * SIDE_BYTES;
       ring.wait_empty();
       barrier_expect(ring.full(), 2 * UP_BOX);
       for (int j = 0; j < 2; j++)
-        load_box(memory + ring.stage * SIDE_BYTES + j * UP_BOX, up, 0, (i * 2 + j) * (UP_OUTPUTS / 2), its, ring.full());
+        load_box(at + j * UP_BOX, up, 0, (i * 2 + j) * (UP_OUTPUTS / 2), its, ring.full());
     }
   }
 }
@@ -116,7 +118,7 @@ DEVICE void expand_stage(u32 up, u32 hidden, u32 boxes, const TensorMap* added, 
     for (int branch = 0; branch < 2; branch++)
       place_transposed(sums[t], branch, boxes + (t * 2 + branch) * MADE_BOX + line * 128 + ((chunk ^ (line & 7)) << 4));
   shared_fence();
-  if (first_of_group()) stores_have_read();  // the other boxes are free
+  if (first_of_group()) stores_have_read();  // the other boxes, which the next stage fills, are free
   named_barrier(GROUP + group_of(), GROUP_THREADS);
   if (first_of_group()) {
     for (int t = 0; t < 4; t++)
@@ -151,9 +153,9 @@ DEVICE void make_entries(u32 memory, u32 barriers, const TensorMap* added, const
     place_hidden(sums, hidden, first_rank);
     for (int i = 0; i < UP_STAGES; i++, ring.next(), odd ^= 1) {
       int output = (i * 2 + group) * UP_OUTPUTS, part = output < FIRST ? 0 : 1 + (output - FIRST) / OTHER;
+      u32 at = memory + ring.stage * SIDE_BYTES + group * UP_BOX;
       ring.wait_full();
-      expand_stage(memory + ring.stage * SIDE_BYTES + group * UP_BOX, hidden + part * HIDDEN_BYTES, boxes + odd * MADE_BYTES,
-                   added, output, turn);
+      expand_stage(at, hidden + part * HIDDEN_BYTES, boxes + odd * MADE_BYTES, added, output, turn);
       if (first_of_group()) barrier_arrive(ring.empty());
     }
     made = turn;

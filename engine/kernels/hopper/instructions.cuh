@@ -25,7 +25,8 @@ DEVICE void barrier_arrive(u32 barrier) {
 }
 DEVICE void barrier_wait(u32 barrier, u32 parity) {
   asm volatile(
-      "{\n.reg .pred p;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra WAIT;\nDONE:\n}"
+      "{\n.reg .pred p;\n"
+      "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra WAIT;\nDONE:\n}"
       ::"r"(barrier), "r"(parity) : "memory");
 }
 
@@ -37,7 +38,8 @@ DEVICE void named_barrier(int number, int threads) {
 DEVICE bool any_at_barrier(int number, int threads, bool mine) {
   int any;
   asm volatile(
-      "{\n.reg .pred p, q;\nsetp.ne.s32 p, %3, 0;\nbarrier.cta.red.or.pred.aligned q, %1, %2, p;\nselp.s32 %0, 1, 0, q;\n}"
+      "{\n.reg .pred p, q;\nsetp.ne.s32 p, %3, 0;\n"
+      "barrier.cta.red.or.pred.aligned q, %1, %2, p;\nselp.s32 %0, 1, 0, q;\n}"
       : "=r"(any) : "r"(number), "r"(threads), "r"((int)mine) : "memory");
   return any;
 }
@@ -73,8 +75,12 @@ template <int LEFT> DEVICE void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 // Rows of 64 and of 32 elements, as the memory engine swizzles them. 16 elements further are 2 more.
-DEVICE u64 operand_of_64(u32 address) { return (u64)((address & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
-DEVICE u64 operand_of_32(u32 address) { return (u64)((address & 0x3FFFF) >> 4) | 1ull << 16 | 32ull << 32 | 2ull << 62; }
+// A descriptor: address, bytes from eight rows to the next eight, both by 16, and the swizzle (1: 128 bytes, 2: 64).
+DEVICE u64 operand(u32 address, u64 eight_rows, u64 swizzle) {
+  return (u64)((address & 0x3FFFF) >> 4) | 1ull << 16 | (eight_rows >> 4) << 32 | swizzle << 62;
+}
+DEVICE u64 operand_of_64(u32 address) { return operand(address, 8 * 128, 1); }
+DEVICE u64 operand_of_32(u32 address) { return operand(address, 8 * 64, 2); }
 
 // ---- four matrices of 8 by 8, as products have them in registers
 

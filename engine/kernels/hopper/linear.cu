@@ -7,6 +7,12 @@
 // Warps 0 to 3 and 4 to 7 are two groups that multiply; a thread of warp 8 has the memory engine bring what
 // they read, through a ring of stages in shared memory.
 //
+// Words: a program is a block of threads, a group a warp group, the memory engine TMA (cp.async.bulk.tensor), a
+// product wgmma. A step is 64 elements of K; a turn is an entry with an adapter, see turns_of.
+//
+// Before the kernel before is done (griddepcontrol.wait) programs read what no kernel of a step writes: weights,
+// matrices of adapters, and turns. Launches that share signals follow each other, on one stream.
+//
 // The compiler is given K, N, TILE_N, STAGES, EARLY, PARTS, FIRST, OTHER and RESIDUAL, see linear.py.
 
 struct Arguments {
@@ -52,7 +58,9 @@ DEVICE int* signal_of(const Arguments& a, int turn, int group) { return a.signal
 
 static_assert(TILE_END <= SHARED_BYTES && SIDE_END <= SHARED_BYTES, "shared memory");
 
-// The last program to end leaves the signals as the next launch wants them.
+// The last program to end leaves the signals as the next launch wants them. Each signal that was set has been seen
+// by some tile, since every turn has rows and every group has columns, and a tile counts itself behind that: so
+// nothing that sets one is still on its way. The end of the kernel brings the zeros to the next launch.
 DEVICE void leave(const Arguments& a) {
   int lane = lane_of(), before = lane == 0 ? count_up(a.signals) : 0;
   if (__shfl_sync(~0u, before, 0) < gridDim.x - 1) return;

@@ -1,14 +1,17 @@
-// Tiles of 128 rows and TILE_N outputs, 64 elements of K in a turn; either group has 64 rows.
+// Tiles of 128 rows and TILE_N outputs, 64 elements of K in a step; either group has 64 rows.
 
-constexpr int TILE_M = 128, TURN = 64, NUM_TURNS = K / TURN;
-constexpr int ROWS_BYTES = TILE_M * TURN * 2, STAGE_BYTES = ROWS_BYTES + TILE_N * TURN * 2;
+constexpr int TILE_M = 128, STEP = 64, NUM_STEPS = K / STEP;
+constexpr int ROWS_BYTES = TILE_M * STEP * 2, STAGE_BYTES = ROWS_BYTES + TILE_N * STEP * 2;
 // A tile goes to memory in boxes of 64 rows and columns; those of a residual arrive where it will leave from.
 constexpr int BOX_COLUMNS = 64, BOX_BYTES = 64 * 128, GROUP_BYTES = TILE_N / BOX_COLUMNS * BOX_BYTES;
-constexpr int TILE_AT = RESIDUAL ? STAGES * STAGE_BYTES : 0, TILE_END = STAGES * STAGE_BYTES + RESIDUAL * 2 * GROUP_BYTES;
-static_assert(K % TURN == 0 && N % TILE_N == 0 && STAGES <= 7 && EARLY <= STAGES && STAGES <= NUM_TURNS, "shape");
+constexpr int RING_BYTES = STAGES * STAGE_BYTES, TILE_AT = RESIDUAL ? RING_BYTES : 0;
+constexpr int TILE_END = RING_BYTES + RESIDUAL * 2 * GROUP_BYTES;
+static_assert(TILE_AT + 2 * GROUP_BYTES <= TILE_END, "a tile lies in its ring, or behind it");
+static_assert(K % STEP == 0 && N % TILE_N == 0 && STAGES <= 7 && EARLY <= STAGES && STAGES <= NUM_STEPS, "shape");
 
 struct TilePlace { int row, column; };
 
+// Tiles that share columns are neighbours, so that they read the same weights at the same time.
 DEVICE TilePlace tile_place(int tile, int num_rows) {
   int row_tiles = (num_rows + TILE_M - 1) / TILE_M;
   return {tile % row_tiles * TILE_M, tile / row_tiles * TILE_N};
@@ -20,22 +23,23 @@ DEVICE void bring_tile(u32 memory, u32 barriers, const TensorMap* x, const Tenso
   Ring ring(barriers, STAGES);
   for (int i = 0; i < EARLY; i++) {
     barrier_expect(barriers + FULL + i * 8, STAGE_BYTES);
-    load_box(memory + i * STAGE_BYTES + ROWS_BYTES, weight, i * TURN, p.column, barriers + FULL + i * 8);
+    load_box(memory + i * STAGE_BYTES + ROWS_BYTES, weight, i * STEP, p.column, barriers + FULL + i * 8);
   }
   kernel_before_is_done();
-  for (int i = 0; i < NUM_TURNS; i++, ring.next()) {
+  for (int i = 0; i < NUM_STEPS; i++, ring.next()) {
     u32 at = memory + ring.stage * STAGE_BYTES, full = ring.full();
     if (i >= EARLY) {
       ring.wait_empty();
       barrier_expect(full, STAGE_BYTES);
-      load_box(at + ROWS_BYTES, weight, i * TURN, p.column, full);
+      load_box(at + ROWS_BYTES, weight, i * STEP, p.column, full);
     }
-    load_box(at, x, i * TURN, p.row, full);
+    load_box(at, x, i * STEP, p.row, full);
     if (RESIDUAL && i == STAGES - 1) {
       barrier_expect(barriers + RESIDUAL_FULL, 2 * GROUP_BYTES);
       for (int box = 0; box < 2 * GROUP_BYTES / BOX_BYTES; box++) {
         int group = box / (TILE_N / BOX_COLUMNS), column = box % (TILE_N / BOX_COLUMNS) * BOX_COLUMNS;
-        load_box(memory + TILE_AT + box * BOX_BYTES, y, p.column + column, p.row + group * 64, barriers + RESIDUAL_FULL);
+        u32 to = memory + TILE_AT + box * BOX_BYTES;
+        load_box(to, y, p.column + column, p.row + group * 64, barriers + RESIDUAL_FULL);
       }
     }
   }
@@ -56,20 +60,20 @@ DEVICE u32 sum_of(u32 y, u32 added, float alpha) {
 // To 16 rows of a warp, of which lane i knows row i % 16. A lane adds to 8 columns of a row. Those of even
 // number lie before those of odd number in 128 of `added`.
 DEVICE void add_given(const Given& mine, u32 rows, int column, const Arguments& a) {
-  constexpr int LANES = TILE_N / 8, AT_ONCE = 32 / LANES, STEPS = 16 / AT_ONCE;
+  constexpr int LANES = TILE_N / 8, AT_ONCE = 32 / LANES, ROUNDS = 16 / AT_ONCE;
   int part = lane_of() % LANES, first = lane_of() / LANES, own = column + part * 8;
-  uint2 even[STEPS], odd[STEPS];
+  uint2 even[ROUNDS], odd[ROUNDS];
   u32 has = __ballot_sync(~0u, mine.turn >= 0);
   int place = (mine.turn < 0 ? 0 : mine.turn) * LINES + mine.line;
   const u16* from = a.added + own / 128 * 128 + own % 128 / 2;
 #pragma unroll
-  for (int i = 0; i < STEPS; i++) {  // of rows without a turn too, which nobody uses
+  for (int i = 0; i < ROUNDS; i++) {  // of rows without a turn too, which nobody uses
     const u16* line = from + (long long)__shfl_sync(~0u, place, i * AT_ONCE + first) * N;
     even[i] = __ldcg((const uint2*)line);
     odd[i] = __ldcg((const uint2*)(line + 64));
   }
 #pragma unroll
-  for (int i = 0; i < STEPS; i++) {
+  for (int i = 0; i < ROUNDS; i++) {
     int row = i * AT_ONCE + first;
     u32 at = rows + part / 8 * BOX_BYTES + row * 128 + ((part % 8 ^ (row & 7)) << 4);
     uint4 y = load_shared(at);
@@ -82,18 +86,19 @@ DEVICE void add_given(const Given& mine, u32 rows, int column, const Arguments& 
   }
 }
 
+// A stage is free when the product after the one that reads it is under way: then that one is done.
 DEVICE void multiply_tile(float (&sums)[TILE_N / 2], u32 memory, u32 barriers) {
   Ring ring(barriers, STAGES);
   u32 before = 0;
 #pragma unroll
   for (int i = 0; i < TILE_N / 2; i++) sums[i] = 0.f;
-  for (int i = 0; i < NUM_TURNS; i++, ring.next()) {
+  for (int i = 0; i < NUM_STEPS; i++, ring.next()) {
     ring.wait_full();
     u32 at = memory + ring.stage * STAGE_BYTES;
     u64 rows = operand_of_64(at + group_of() * (ROWS_BYTES / 2)), weights = operand_of_64(at + ROWS_BYTES);
     products_begin();
 #pragma unroll
-    for (int k = 0; k < TURN / 16; k++) product_of_tile(sums, rows + k * 2, weights + k * 2);
+    for (int k = 0; k < STEP / 16; k++) product_of_tile(sums, rows + k * 2, weights + k * 2);
     products_commit();
     products_wait<1>();
     if (i > 0 && first_of_group()) barrier_arrive(before);
@@ -124,6 +129,7 @@ DEVICE void make_tile(u32 memory, u32 barriers, const TensorMap* y, const TilePl
   kernel_before_is_done();
   float sums[TILE_N / 2];
   multiply_tile(sums, memory, barriers);
+  // Who needs nothing waits for nobody. What one thread has seen to be there, all find there behind the barrier.
   if (given.turn >= 0)
     while (load_acquire(signal_of(a, given.turn, p.column / 256 % 2)) == 0) {}
   if (RESIDUAL) barrier_wait(barriers + RESIDUAL_FULL, 0);
@@ -133,7 +139,8 @@ DEVICE void make_tile(u32 memory, u32 barriers, const TensorMap* y, const TilePl
   int matrix = lane_of() / 8, line = warp_of() * 16 + matrix % 2 * 8 + lane_of() % 8;
 #pragma unroll
   for (int j = 0; j < TILE_N / 8; j += 2) {
-    place_sums(sums + 4 * j, tile + j / 8 * BOX_BYTES + line * 128 + (((j % 8 + matrix / 2) ^ (line & 7)) << 4), a.alpha);
+    u32 at = tile + j / 8 * BOX_BYTES + line * 128 + (((j % 8 + matrix / 2) ^ (line & 7)) << 4);
+    place_sums(sums + 4 * j, at, a.alpha);
     if (j % 8 == 6 && !adds) {
       shared_fence();
       named_barrier(GROUP + group, GROUP_THREADS);
