@@ -22,9 +22,11 @@ QKV, OUTPUT = ((2048, 256, 256), 1024), ((1024,), 2048)
 ENTRIES, REPEAT, ALPHA = 64, 11, 0.25
 
 
-def served(parts: tuple[int, ...], size: int) -> tuple[torch.Tensor, torch.Tensor, LowRankRows, torch.Tensor]:
-    """x and weight, what slots add to rows of 64 streams, and that itself (float64)."""
-    x, rows, added, _ = additions(parts, size, 32, 2, REPEAT, ENTRIES)
+def served(
+    parts: tuple[int, ...], size: int, repeat: int = REPEAT, entries: int = ENTRIES
+) -> tuple[torch.Tensor, torch.Tensor, LowRankRows, torch.Tensor]:
+    """x and weight, what slots add to rows of streams, and that itself (float64)."""
+    x, rows, added, _ = additions(parts, size, 32, 2, repeat, entries)
     rows = replace(rows, slots=replace(rows.slots, signals=signals(DEVICE)))
     draw = torch.Generator().manual_seed(3)
     weight = torch.randn(sum(parts), size, generator=draw) / size**0.5
@@ -65,6 +67,23 @@ def test_a_product_is_added_to_rows_with_what_adapters_do() -> None:
     others = ~adapted(rows, slots_of(rows))  # the library may sum up otherwise here
     library, kernel = (error_of(y.cpu()[others], expected[others]) for y in (plain, found))
     assert kernel < 1.05 * library
+
+
+@pytest.mark.parametrize(("repeat", "entries"), [(11, 60), (9, 72), (5, 144), (16, 44)])
+@pytest.mark.parametrize("parts", [OUTPUT, ((1024,), 1024), ((1024,), 4096)])
+def test_rows_of_other_streams_that_fill_no_tile(
+    parts: tuple[tuple[int, ...], int], repeat: int, entries: int
+) -> None:
+    x, weight, rows, added = served(*parts, repeat, entries)
+    assert hopper.serves(len(x), weight, rows, residual=True)
+    before = torch.randn(len(x), len(weight), generator=torch.Generator().manual_seed(4))
+    expected = x.cpu().double() @ weight.cpu().double().T + added
+    expected = before.bfloat16().double() + ALPHA * expected
+    for _ in range(2):
+        found = before.to(DEVICE, torch.bfloat16)
+        hopper.add_linear_with_adapters_(found, x, weight, rows, ALPHA)
+        assert error_of(found, expected) < 5e-3
+        assert not rows.slots.signals.any()
 
 
 @pytest.mark.parametrize("parts", [QKV, OUTPUT])
