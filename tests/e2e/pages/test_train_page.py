@@ -29,6 +29,7 @@ window.refuse = () => waiting.shift().reject(new DOMException("refused", "NotAll
 window.live = () => tracks.filter(({ readyState }) => readyState === "live").length;
 """
 """A microphone that is granted, or refused, when the test says so."""
+UNKNOWN = {"error": {"code": "unknown_training", "message": "no such training"}}
 GONE = {"code": "training_state", "message": "it is complete"}
 TOO_SHORT = {
     "audio_seconds": 0.4,
@@ -248,6 +249,21 @@ def test_what_fails_at_a_training_is_said_in_view(browser: Browser, fleet: Serve
         page.get_by_role("button", name="Stop: Anna4").click()
         expect(page.locator("#problem")).to_be_in_viewport()
         expect(page.locator("#problem")).to_contain_text("The training is not in that state any more.")
+
+
+def test_what_another_tab_did_to_a_training_is_shown_where_it_is_pressed(
+    browser: Browser, fleet: Server
+) -> None:
+    with watched_page(browser) as watched:  # a browser complains of a 404
+        page = watched.page
+        answer_with(page, [training("Anna", "cancelled"), training("Ben", "cancelled")])
+        open_training(page, fleet)
+        page.route("**/api/trainings/t_Ben/start", lambda route: route.fulfill(status=404, json=UNKNOWN))
+        answer_with(page, [training("Anna", "running")])
+        page.get_by_role("button", name="Go on: Ben").click()
+        expect(page.locator(".train-card")).to_have_count(1)
+        expect(page.locator(".train-card")).to_have_attribute("data-state", "running")
+        expect(page.locator("#problem")).to_contain_text("This training is not there any more.")
 
 
 def test_where_nothing_is_trained_the_page_says_so_and_the_studio_leads_there_where_it_is(

@@ -12,6 +12,8 @@ import { isOpen, trainingCard } from "./training-card.js";
 import { setMessage, t } from "./words.js";
 
 const REFRESH_MS = 3000;
+/** Of a training that is not as it is shown any more. */
+const STALE = ["unknown_training", "training_state"];
 
 export class Shelf extends EventTarget {
   #list = byId("trainings");
@@ -99,8 +101,9 @@ export class Shelf extends EventTarget {
     try {
       await work();
     } catch (error) {
-      showFailure(byId("problem"), error, { again: () => this.#do(work) });
-      return;
+      const stale = STALE.includes(error.code);
+      showFailure(byId("problem"), error, { again: () => (stale ? this.load() : this.#do(work)) });
+      if (!stale) return;
     }
     await this.load();
   }
