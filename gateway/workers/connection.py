@@ -8,6 +8,7 @@ whatever is against the rules.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Protocol, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -16,12 +17,19 @@ from websockets.frames import DATA_OPCODES, Opcode
 from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import OPEN
 
+from gateway.edge.connections.websocket import MessageRate
 from gateway.workers.whereabouts import Whereabouts
 from sockets.authorities import authorities
 from worker.protocol import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
 
 _MAX_UNREAD_BYTES = MAX_REQUEST_BYTES + (1 << 20)
 """What a worker may leave unread: a whole request, and more pongs than anybody needs."""
+_FRAMES_PER_SECOND = 1000.0
+"""Of those that websockets reads: pings, and words about slots."""
+_LOOK_BYTES = 1 << 10
+"""Of what has arrived, that websockets reads before it is seen whether they were too many frames."""
+_FRAMES_AT_ONCE = 32
+"""Of one connection in one turn of the event loop; a worker sends one for each step of its engine."""
 _FIN = 0x80
 _WHOLE_BINARY = _FIN | Opcode.BINARY
 _WHOLE_TEXT = _FIN | Opcode.TEXT
@@ -41,12 +49,27 @@ class MessageListener(Protocol):
 
 
 class BoundedConnection(ClientConnection):
-    """A WebSocket whose far end cannot fill the memory of this one."""
+    """A WebSocket whose far end cannot fill the memory of this one, nor take its time."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the event loop."""
+        self._rate = MessageRate(_FRAMES_PER_SECOND)
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop, and for what is left to websockets."""
+        for start in range(0, len(data), _LOOK_BYTES):
+            if self.protocol.parser_exc is not None or self.protocol.close_rcvd is not None:
+                self.transport.abort()  # it goes on after its end
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + _LOOK_BYTES])
 
     def process_event(self, event: Any) -> None:
         """Called by websockets for the answer to the handshake and for frames."""
-        if self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
-            self.transport.abort()  # it asks for pongs and does not read them
+        asks_for_too_many_pongs = self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES
+        if asks_for_too_many_pongs or self._rate.exceeded(self.loop.time()):
+            self.transport.abort()
         else:
             super().process_event(event)
 
@@ -96,24 +119,41 @@ class WorkerConnection(BoundedConnection):
 
     listener: MessageListener | None = None
     _begun = b""
-    """The beginning of a frame that has not arrived as a whole."""
+    """The beginning of a frame that has not arrived as a whole, or what has to wait for the next turn."""
+    _reads_on = False
+    """Whether the next turn goes on with that. Nothing is read meanwhile."""
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""
-        if self._begun:
-            data, self._begun = self._begun + data, b""
-        start = 0
-        while start < len(data):
+        data, self._begun = self._begun + data, b""
+        if self._reads_on:
+            self._begun = data
+            return
+        start = frames = 0
+        while start < len(data) and not self.transport.is_closing():
             bounds = frame_bounds(data, start) if self.protocol.state is OPEN else None
             if bounds is None:
                 super().data_received(data[start:])
                 return
             payload_start, end = bounds
-            if end > len(data):
+            if end > len(data) or frames == _FRAMES_AT_ONCE:
                 self._begun = data[start:]
+                if end <= len(data):
+                    self._read_on_later()
                 return
             self._take_frame(data, start, payload_start, end)
-            start = end
+            start, frames = end, frames + 1
+
+    def _read_on_later(self) -> None:
+        self._reads_on = True
+        self.transport.pause_reading()
+        self.loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        self._reads_on = False
+        self.data_received(b"")
+        if not self._reads_on and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _take_frame(self, data: bytes, start: int, payload_start: int, end: int) -> None:
         if data[start] == _WHOLE_BINARY and self.listener is not None:

@@ -10,7 +10,6 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
@@ -19,14 +18,11 @@ from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
 from gateway.workers.client import ReadAdapter, WorkerClient
 from gateway.workers.health import HealthMonitor
+from gateway.workers.http import worker_http
 from gateway.workers.metronome import Metronome
 from gateway.workers.slot_watch import SlotWatch
 from gateway.workers.whereabouts import Whereabouts
-from sockets.authorities import authorities
 from worker.protocol import GATEWAY_HEADER
-
-_NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-"""Workers that hang would otherwise use up the connections with which others are probed."""
 
 
 class Roster:
@@ -53,11 +49,7 @@ class Roster:
     async def running(self) -> AsyncIterator[None]:
         """Watch every worker of the pool for as long as the block lasts."""
         ticking = asyncio.create_task(self._metronome.run())
-        nothing_kept = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-        client = httpx.AsyncClient(
-            trust_env=False, verify=authorities(), limits=_NO_LIMITS, cookies=nothing_kept
-        )
-        async with client as self._http:
+        async with worker_http() as self._http:
             for worker in self._pool.workers.values():
                 self.watch(worker)
             try:

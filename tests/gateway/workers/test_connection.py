@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
-from gateway.workers.connection import WorkerConnection
+from gateway.workers.connection import BoundedConnection, WorkerConnection
 from worker.protocol import MAX_FRAME_BYTES
 
 SIZES = (0, 1, 125, 126, 8904, 65_535, 65_536, MAX_FRAME_BYTES)
@@ -35,7 +35,9 @@ class Listener:
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[tuple[WorkerConnection, Listener, ServerConnection]]:
+async def connected(
+    kind: type[BoundedConnection] = WorkerConnection,
+) -> AsyncIterator[tuple[WorkerConnection, Listener, ServerConnection]]:
     """A connection, who listens to it, and its far end."""
     arrived: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
 
@@ -46,7 +48,7 @@ async def connected() -> AsyncIterator[tuple[WorkerConnection, Listener, ServerC
     async with serve(worker, "127.0.0.1", 0, compression=None) as server:
         url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with connect(
-            url, compression=None, proxy=None, max_size=MAX_FRAME_BYTES, create_connection=WorkerConnection
+            url, compression=None, proxy=None, max_size=MAX_FRAME_BYTES, create_connection=kind
         ) as connection:
             listener = Listener()
             connection.listener = listener
@@ -126,3 +128,43 @@ async def test_a_worker_that_speaks_unasked_is_cut_off() -> None:
         async with asyncio.timeout(60):
             await connection.wait_closed()
     assert listener.messages == []
+
+
+async def test_of_very_many_messages_few_are_taken_in_one_turn_and_all_in_their_order() -> None:
+    messages = [str(number).encode() for number in range(5000)]
+    async with connected() as (connection, listener, far_end):
+        connection.data_received(b"".join(map(as_frame, messages)))
+        assert 0 < len(listener.messages) <= 100
+        assert not connection.transport.is_reading(), "what comes meanwhile waits"
+        await far_end.send("the last")
+        await far_end.close()
+        async with asyncio.timeout(60):
+            await connection.wait_closed()
+    assert listener.messages == [*messages, "the last"]
+
+
+@pytest.mark.parametrize("kind", [WorkerConnection, BoundedConnection])
+@pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG])
+async def test_pings_without_end_cut_the_connection(
+    kind: type[BoundedConnection], opcode: Opcode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand come in one read, and an event loop may read dozens of times in one turn."""
+    async with connected(kind) as (connection, _, _):
+        read, receive_data = [], connection.protocol.receive_data
+        monkeypatch.setattr(
+            connection.protocol, "receive_data", lambda data: (read.append(data), receive_data(data))
+        )
+        connection.data_received(Frame(opcode, b"").serialize(mask=False) * 100_000)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert connection.transport.is_closing()
+    assert sum(map(len, read)) < 10_000
+
+
+async def test_who_talks_on_after_an_end_is_cut() -> None:
+    end = Frame(Opcode.CLOSE, b"").serialize(mask=False)
+    async with connected() as (connection, _, _):
+        connection.data_received(end)
+        assert not connection.transport.is_closing()
+        connection.data_received(as_frame(bytes(100)))
+        assert connection.transport.is_closing()

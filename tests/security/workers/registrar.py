@@ -11,6 +11,7 @@ import httpx
 from gateway.app import create_app
 from gateway.settings import load_settings
 from gateway.workers.client import WorkerClient
+from gateway.workers.http import worker_http
 from gateway.workers.metronome import Metronome
 from gateway.workers.whereabouts import Whereabouts
 from tests.gateway.stages.fleet import describe_model, status
@@ -47,5 +48,5 @@ def said(**changes: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def client_of(url: str, whereabouts: Whereabouts | None = None) -> AsyncIterator[WorkerClient]:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with worker_http() as http:
         yield WorkerClient(url, load_settings(), http, Metronome(), whereabouts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import h11
 import numpy as np
 import pytest
 from prometheus_client import generate_latest
@@ -260,3 +261,27 @@ async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str
     with pytest.raises(WorkerUnreachable, match="cannot be used"):
         await cache.get("a" * 64, "reference", describe_model(), Client())
     assert not await asyncio.to_thread(lambda: list(tmp_path.rglob("*.latents")))
+
+
+@pytest.mark.parametrize(
+    "head, piece",
+    [
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        (b"", b"HTTP/1.1 100 C\r\n\r\n"),
+    ],
+    ids=["single bytes", "interim answers"],
+)
+async def test_little_of_an_answer_is_taken_in_one_turn(
+    head: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 KiB of either took a fifth of a second in which nobody's audio went on."""
+    taken = []
+    receive_data = h11.Connection.receive_data
+    monkeypatch.setattr(
+        h11.Connection, "receive_data", lambda h11, data: (taken.append(len(data)), receive_data(h11, data))
+    )
+    async with answering(head, piece * 50_000, repeat=2) as url, client_of(url) as client:
+        with pytest.raises(WorkerUnreachable):
+            await client.control.encode(b"a", "reference")
+    assert len(taken) > 2
+    assert max(taken) <= 1 << 12
