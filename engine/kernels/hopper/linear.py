@@ -21,6 +21,7 @@ import torch
 import triton
 from torch import Tensor
 
+from engine.device.devices import on_device
 from engine.kernels.hopper.program import SOURCES, Program, is_there, with_constants
 from engine.kernels.hopper.tensor_map import TensorMap
 from engine.kernels.launch import pdl
@@ -200,7 +201,8 @@ def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: floa
     num_rows, entries, tiles = len(x), rows.num_entries, shape.tiles(len(x))
     side = min(_processors(weight.device) - tiles, entries)
     added = x.new_empty(entries * _LINES, shape.N)
-    maps = _maps(x, weight, y, added, rows, shape)
+    with on_device(weight.device):
+        maps = _maps(x, weight, y, added, rows, shape)
     arguments = _Arguments(
         rows.turns.data_ptr(), entries, num_rows, rows.repeat(num_rows), side, alpha, added.data_ptr(),
         rows.slots.signals.data_ptr(),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,6 +86,45 @@ def test_rows_that_do_not_lie_as_the_memory_engine_is_told_are_refused() -> None
     ):
         with pytest.raises(ValueError, match="are not contiguous ones"):
             hopper.add_linear_with_adapters_(*others, weight, rows, 1.0)
+
+
+class Launches:
+    """Stands in for a compiled kernel and a device."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.programs: list[int] = []
+        self.devices: list[str] = []
+        """Those that are current where the memory engine is told of a tensor."""
+        self._current = ""
+        monkeypatch.setattr(hopper, "_processors", lambda device: H200)
+        monkeypatch.setattr(hopper, "_program", lambda shape, device: self)
+        monkeypatch.setattr(hopper, "on_device", self._on_device)
+        monkeypatch.setattr(hopper, "TensorMap", self._tensor_map)
+
+    def launch(self, num_programs: int, parameters: Sequence[int], device: torch.device) -> None:
+        assert len(parameters) == 8 and all(parameters)
+        self.programs.append(num_programs)
+
+    @contextmanager
+    def _on_device(self, device: torch.device) -> Iterator[None]:
+        self._current = device.type
+        yield
+        self._current = ""
+
+    def _tensor_map(self, tensor: torch.Tensor, *layout: object) -> SimpleNamespace:
+        self.devices.append(self._current)
+        return SimpleNamespace(address=1)
+
+
+@pytest.mark.parametrize("streams", [48, 64])
+def test_a_launch_takes_every_processor_on_the_device_of_its_tensors(
+    streams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches, rows = Launches(monkeypatch), rows_of(QKV, streams)
+    x, weight = (torch.empty(*size, dtype=torch.bfloat16) for size in ((2 * streams, 11, 1024), (2560, 1024)))
+    assert hopper.linear_with_adapters(x, weight, rows).shape == (2 * streams, 11, 2560)
+    assert launches.programs == [H200]
+    assert launches.devices == ["cpu"] * 7
 
 
 @pytest.mark.parametrize(
