@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
+from tests.gateway.adapters.uploads import WORKER
 
 SPOKEN = 60_000
 """Milliseconds that a few sentences may take on a busy machine."""
@@ -29,6 +30,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield edge
 
 
+@pytest.fixture(scope="module")
+def training() -> Iterator[Server]:
+    """A gateway that trains voices, as its pages offer it."""
+    with fleet_with_data(VOXFLEET_TRAINING_BASE=WORKER["model"]) as edge:
+        yield edge
+
+
 def new_book(fleet: Server, title: str, *texts: str) -> str:
     blocks = [{"kind": "paragraph", "text": text} for text in texts]
     made = httpx.post(f"{fleet.url}/api/books", json={"title": title, "blocks": blocks})
@@ -45,6 +53,15 @@ def test_the_tab_key_stops_at_the_buttons_of_the_chosen_voice_alone(page: Page, 
     expect(page.get_by_role("button", name="Edit Anna")).to_be_focused()
     page.keyboard.press("Tab")
     assert not page.evaluate("document.activeElement.matches('.voice-card *')")
+
+
+def test_who_makes_a_voice_begins_at_the_top_and_not_at_a_way_out(page: Page, training: Server) -> None:
+    page.goto(training.url)
+    page.locator("#new-voice").press("Enter")
+    expect(page.get_by_role("link", name="train one")).to_be_visible()
+    expect(page.get_by_role("heading", name="New voice")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#new-voice")).to_be_focused()
 
 
 def test_a_voice_that_was_edited_or_deleted_leaves_the_focus_among_the_voices(

@@ -21,7 +21,7 @@ export class VoiceSheet extends EventTarget {
   #source = new SourcePanel();
   #fields = new VoiceFields();
   #trial = new TrialPanel();
-  #title = h("h2", { id: "voice-sheet-title" });
+  #title = h("h2", { id: "voice-sheet-title", tabindex: -1, autofocus: true });
   #training = h(
     "p",
     { class: "quiet voice-training", hidden: true },
