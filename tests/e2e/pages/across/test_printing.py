@@ -1,4 +1,4 @@
-"""A book and the pages of the API on paper: what is written, in dark letters, and nothing that is pressed."""
+"""Books, recordings and the pages of the API on paper: what is written, in dark letters, nothing to press."""
 
 from __future__ import annotations
 
@@ -48,6 +48,23 @@ def test_a_book_is_its_title_and_its_text(browser: Browser, fleet: Server, book:
         assert text.evaluate(_LIGHTNESS) < 80
         assert seen(page, _PRESSED) == []
         assert seen(page, ".block-foot, .block-tools, .bulk, .lamp") == []
+        assert watched.complaints == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_recorded_session_is_all_that_was_said(browser: Browser, fleet: Server, theme: str) -> None:
+    said = {"text": "\n\n".join(["The fog lifted a little after six."] * 30), "record": True}
+    recorded = httpx.post(f"{fleet.url}/tts", json=said, timeout=60).headers["x-session-id"]
+    with watched_page(browser, viewport=DESKTOP, color_scheme=theme) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/sessions/{recorded}")
+        words = page.locator("#transcript .word")
+        expect(words).to_have_count(30 * 7)
+        page.emulate_media(media="print")
+        assert page.locator("#transcript").evaluate("(box) => box.scrollHeight <= box.clientHeight")
+        assert words.last.evaluate(_LIGHTNESS) < 80
+        assert seen(page, ".lane, #transport, #word-files, #back, #comment-section, .button") == []
+        expect(page.locator("#timeline")).to_be_visible()
         assert watched.complaints == []
 
 
