@@ -8,14 +8,13 @@ or made by a worker that lost its lease.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import Lease
-from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
+from gateway.workers.client import FrameStream, RequestRejected, StreamBroken, WorkerClient
 from telemetry import NO_SPAN, Span
 from worker.protocol import AnyModel, Frame, FrameKind, Start
 
@@ -80,7 +79,8 @@ async def relay(
     `on_start` is called once the worker took the request. `may_leave` is called when the worker is being
     emptied: whether there is room elsewhere. `opened` gets the stream, with which the attempt can be paused.
     `keep`: the slot is used again when this is complete. `span`: what the worker does is a part of it. Raises
-    StreamBroken, StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises.
+    StreamBroken, StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises; but a worker that
+    rejects a piece which another has begun is at fault itself.
     """
     if lease.worker.model is not None:
         await piece.prepare(lease.worker.model)
@@ -88,7 +88,7 @@ async def relay(
     start.claim = lease.claim(keep or piece.more_follows)
     if lease.worker.status is not None and lease.worker.status.traced:
         start.traceparent = span.traceparent
-    with contextlib.suppress(_NotWanted):
+    try:
         async with client.generate(start) as stream:
             lease.worker.trust.accepted()
             piece.accepted(lease.worker.model, stream)
@@ -99,6 +99,12 @@ async def relay(
                 await stream.each_frame(attempt.take)
             finally:
                 attempt.end()
+    except _NotWanted:
+        return
+    except RequestRejected as error:
+        if not piece.committed:
+            raise
+        raise StreamBroken("corrupt", f"it rejects what another worker has begun: {error}") from error
 
 
 class _Attempt:

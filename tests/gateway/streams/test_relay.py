@@ -153,15 +153,26 @@ async def test_a_worker_without_a_slot_is_asked_again_a_little_later() -> None:
     assert len(worker.requests) == 3
 
 
+TOO_LONG = ErrorDetail(message="too long", type="invalid_request_error", param="text", code="text_too_long")
+
+
 async def test_what_a_worker_rejects_is_the_fault_of_the_request() -> None:
-    wrong = ErrorDetail(message="too long", type="invalid_request_error", param="text", code="text_too_long")
-    worker = ScriptedWorker([Act(refusal=wrong)])
+    worker = ScriptedWorker([Act(refusal=TOO_LONG)])
     async with gateway_of(worker) as gateway:
         with pytest.raises(ApiError) as refused:
             await speak(gateway, Ear())
         assert gateway.pool.workers["w0"].health is Health.UP
     assert (refused.value.status_code, refused.value.param) == (422, "text")
     assert len(worker.requests) == 1
+
+
+async def test_what_was_begun_is_not_lost_by_who_rejects_it_later() -> None:
+    worker = ScriptedWorker([Act(2, "cut"), Act(refusal=TOO_LONG), Act()])
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+    assert ear.pcm == CLIP
+    assert (len(worker.requests), outcome.finish_reason) == (3, "stop")
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0])
