@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from gateway.errors import ApiError
@@ -23,7 +25,7 @@ class OpenAdapter:
         weakref.finalize(self, os.close, descriptor)
 
     def read(self) -> bytes:
-        """The whole file. Blocks."""
+        """The whole file. Blocks. Raises OSError."""
         return os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
 
 
@@ -38,14 +40,21 @@ class AdapterFiles:
         """For one user; who uses the same at the same time shares it. Raises ApiError 503 when it is gone."""
         if (found := self._open.get(digest)) is not None:
             return found
-        try:
+        with _readable():
             descriptor = await asyncio.to_thread(os.open, self.store.path(digest), os.O_RDONLY)
-        except OSError as error:
-            raise ApiError(503, "adapters_unavailable", "the adapter's file cannot be read") from error
         opened = OpenAdapter(descriptor)
         return self._open.setdefault(digest, opened)
 
     async def read(self, digest: str) -> bytes:
         """What a worker gets that lacks it. Raises ApiError 503."""
         opened = await self.open(digest)
-        return await asyncio.to_thread(opened.read)
+        with _readable():
+            return await asyncio.to_thread(opened.read)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ApiError(503, "adapters_unavailable", "the adapter's file cannot be read") from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import hashlib
 import re
 import time
 from pathlib import Path
@@ -38,11 +40,15 @@ class ContentFiles:
         return self._directory / f"{sha256}{self._suffix}"
 
     def read(self, sha256: str) -> bytes | None:
-        """The content; None when it was deleted."""
+        """The content; None when it was deleted. Raises OSError where it cannot be read, or is another."""
+        path = self.path(sha256)
         try:
-            return self.path(sha256).read_bytes()
+            content = path.read_bytes()
         except FileNotFoundError:
             return None
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise OSError(errno.EIO, "a file is damaged", path.name)
+        return content
 
     async def save(self, content: bytes, sha256: str) -> None:
         """Keep a file under the hash of its content; the same content is stored once. Raises OSError."""

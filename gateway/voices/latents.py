@@ -62,7 +62,8 @@ class LatentCache:
 
         One worker does so for all who ask meanwhile. One that takes long may hang: others are then asked too.
 
-        Raises ApiError 404 when the audio is gone, and what `WorkerControl.encode` raises.
+        Raises ApiError 404 when the audio is gone, 503 when it cannot be read or is damaged, and what
+        `WorkerControl.encode` raises.
         """
         key = (model.revision, audio_sha256, role)
         if (held := self._find(key)) is not None:
@@ -105,7 +106,11 @@ class LatentCache:
 
     async def _encode(self, key: Key, path: Path, model: ModelDescription, client: WorkerClient) -> Latents:
         _, audio_sha256, role = key
-        audio = await asyncio.to_thread(self._store.read, audio_sha256)
+        try:
+            audio = await asyncio.to_thread(self._store.read, audio_sha256)
+        except OSError as error:
+            logger.error("the audio of a voice cannot be read", file=audio_sha256, error=str(error)[:200])
+            raise ApiError(503, "voices_unavailable", "the audio of this voice cannot be read") from error
         if audio is None:
             raise ApiError(404, "unknown_voice", "the audio of this voice was deleted", param="voice")
         latents = await _encoded(audio, role, model, client)

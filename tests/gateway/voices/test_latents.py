@@ -145,6 +145,22 @@ async def test_a_damaged_file_is_made_anew(damage: str, store: ContentFiles, tmp
     assert path.read_bytes() == raw
 
 
+@pytest.mark.parametrize("damage", ["truncated", "of another voice", "a folder"])
+async def test_nobody_speaks_with_audio_that_is_damaged(
+    damage: str, cache: LatentCache, store: ContentFiles
+) -> None:
+    path, client = store.path(SHA), CountingClient()
+    path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    else:
+        path.write_bytes(AUDIO[:5] if damage == "truncated" else b"RIFF of somebody else")
+    with pytest.raises(ApiError) as refused:
+        await cache.get(SHA, "reference", MODEL, client)
+    assert (refused.value.status_code, refused.value.code) == (503, "voices_unavailable")
+    assert client.asked == []
+
+
 async def test_memory_is_bounded_and_the_least_recently_used_goes(
     store: ContentFiles, tmp_path: Path
 ) -> None:
