@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import errno
 import hashlib
+import os
 import re
+import secrets
 import time
 from pathlib import Path
 
@@ -17,7 +19,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class ContentFiles:
-    """Files `DIRECTORY/<hash><suffix>`. Methods other than `save` and `delete` block."""
+    """Files `DIRECTORY/<hash><suffix>`. Methods that are no coroutines block."""
 
     def __init__(self, directory: Path, suffix: str, disk: Disk | None = None) -> None:
         """`disk`: has a floor of free space. None: there is none."""
@@ -54,9 +56,21 @@ class ContentFiles:
         """Keep a file under the hash of its content; the same content is stored once. Raises OSError."""
         await asyncio.to_thread(self._save, content, self.path(sha256))
 
-    async def delete(self, sha256: str) -> None:
-        """Remove a file that nobody uses any more."""
-        await asyncio.to_thread(self.path(sha256).unlink, missing_ok=True)
+    async def set_aside(self, sha256: str) -> Path:
+        """Give the file another name, which is returned, also where there is none. Raises OSError."""
+        aside = self._directory / f"{UNFINISHED}{secrets.token_hex(8)}"
+        with contextlib.suppress(FileNotFoundError):
+            await asyncio.to_thread(os.replace, self.path(sha256), aside)
+        return aside
+
+    async def put_back(self, aside: Path, sha256: str) -> None:
+        """Give what was set aside its name again. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            await asyncio.to_thread(os.replace, aside, self.path(sha256))
+
+    async def delete(self, aside: Path) -> None:
+        """Remove what was set aside. Raises OSError."""
+        await asyncio.to_thread(aside.unlink, missing_ok=True)
 
     def leftovers(self, min_age_seconds: float) -> list[str]:
         """Hashes of files of that age, used or not. Files that were never finished are removed. Blocks."""

@@ -44,16 +44,20 @@ class UsedFiles:
     async def keeping(self, content: bytes, sha256: str) -> AsyncIterator[None]:
         """The file is there for a row that is added in the block. Raises ApiError 507."""
         async with self._changing:
-            try:
-                await self._store.save(content, sha256)
-            except OSError as error:
-                logger.error("a file cannot be stored", what=self._what, error=type(error).__name__)
-                raise not_stored(error, self._what) from error
+            await self._save(content, sha256)
             try:
                 yield
             except ApiError:
                 await self._delete_unused(sha256)
                 raise
+            await self._save(content, sha256)  # another gateway may have deleted the last row that used it
+
+    async def _save(self, content: bytes, sha256: str) -> None:
+        try:
+            await self._store.save(content, sha256)
+        except OSError as error:
+            logger.error("a file cannot be stored", what=self._what, error=type(error).__name__)
+            raise not_stored(error, self._what) from error
 
     async def let_go(self, removal: Awaitable[str | None]) -> None:
         """`removal` of a row: the hash of its file where no other row uses that. Raises what that raises."""
@@ -76,9 +80,22 @@ class UsedFiles:
             await self._delete(sha256)
 
     async def _delete(self, sha256: str) -> None:
-        """The row is gone, so a file that stays behind is an untidiness and no failure."""
+        """Unless another gateway has added a row for it. The row is gone, so a file that stays behind is
+        an untidiness and no failure.
+        """
         try:
-            await self._store.delete(sha256)
+            aside = await self._store.set_aside(sha256)
+            if await self._is_used_again(sha256):
+                await self._store.put_back(aside, sha256)
+                return
+            await self._store.delete(aside)
             await self._on_delete(sha256)
         except OSError as error:
             logger.error("a file cannot be deleted", what=self._what, error=type(error).__name__)
+
+    async def _is_used_again(self, sha256: str) -> bool:
+        """Also where nobody can tell."""
+        try:
+            return await self._uses(sha256)
+        except ApiError:
+            return True

@@ -71,6 +71,34 @@ async def test_a_row_that_is_refused_leaves_no_file_but_that_of_another(table: T
     assert table.is_there
 
 
+async def test_another_gateway_deletes_no_file_that_is_used_again(table: Table, tmp_path: Path) -> None:
+    other = Table(tmp_path)
+    other.rows = table.rows
+    await table.add()
+
+    async def and_it_comes_again() -> str | None:
+        unused = await table.remove()
+        await other.add()
+        return unused
+
+    await table.files.let_go(and_it_comes_again())
+    assert table.rows == [SHA] and table.is_there and not table.forgotten
+    assert table.store.size_bytes == len(CONTENT)
+
+
+async def test_a_file_that_another_gateway_deletes_while_its_row_is_added_is_there_again(
+    table: Table, tmp_path: Path
+) -> None:
+    other = Table(tmp_path)
+    other.rows = table.rows
+    await table.add()
+    async with other.files.keeping(CONTENT, SHA):
+        await table.files.let_go(table.remove())
+        assert not table.is_there
+        other.rows.append(SHA)
+    assert table.is_there
+
+
 async def test_a_file_that_comes_again_while_its_last_row_goes_is_kept(table: Table) -> None:
     await table.add()
     looked, goes_on = asyncio.Event(), asyncio.Event()

@@ -184,7 +184,7 @@ async def test_nothing_is_left_of_a_voice_that_was_deleted(
 ) -> None:
     client = CountingClient()
     await cache.get(SHA, "reference", MODEL, client)
-    await store.delete(SHA)
+    await store.delete(await store.set_aside(SHA))
     await cache.forget(SHA)
     assert files(tmp_path) == []
     with pytest.raises(ApiError) as refusal:
