@@ -29,6 +29,15 @@ window.refuse = () => waiting.shift().reject(new DOMException("refused", "NotAll
 window.live = () => tracks.filter(({ readyState }) => readyState === "live").length;
 """
 """A microphone that is granted, or refused, when the test says so."""
+SOUNDING = """
+const play = HTMLMediaElement.prototype.play;
+const played = new Set();
+HTMLMediaElement.prototype.play = function () {
+  played.add(this);
+  return play.call(this);
+};
+window.sounding = () => [...played].filter(({ paused }) => !paused).length;
+"""
 UNKNOWN = {"error": {"code": "unknown_training", "message": "no such training"}}
 GONE = {"code": "training_state", "message": "it is complete"}
 TOO_SHORT = {
@@ -214,6 +223,20 @@ def test_a_microphone_that_is_asked_for_twice_is_open_once(browser: Browser, fle
             button.click()
             expect(panel).to_have_attribute("data-state", "idle")
             assert page.evaluate("live()") == 0
+        assert watched.complaints == []
+
+
+def test_nothing_sounds_while_a_sentence_is_recorded(browser: Browser, fleet: Server, folder: Path) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.add_init_script(SOUNDING)
+        open_training(page, fleet)
+        page.set_input_files("#file", [folder / "1.wav", folder / "1.txt"])
+        page.get_by_role("button", name="Hear 1.wav").click()
+        page.wait_for_function("sounding() === 1")
+        page.click("#voice-record")
+        expect(page.locator(".rec")).to_have_attribute("data-state", "recording", timeout=10_000)
+        assert page.evaluate("sounding()") == 0
         assert watched.complaints == []
 
 

@@ -26,6 +26,12 @@ export class Tabs extends EventTarget {
 
 export const tabs = new Tabs();
 
+// What sounds would be heard in what is recorded, so all tabs are silent, this one too.
+globalThis.addEventListener?.("microphone", () => {
+  tabs.tell("sound");
+  tabs.dispatchEvent(new Event("sound"));
+});
+
 export class SoundTurn {
   #tabs;
   #playing = false;
