@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -255,11 +256,12 @@ async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str
         async def encode(self, audio: bytes, role: str) -> EncodeResponse:
             return EncodeResponse(role=role, latents=latents, audio_seconds=1, model_revision="1")
 
-    store = ContentFiles(tmp_path, ".wav")
-    await store.save(b"audio", "a" * 64)
+    store, audio = ContentFiles(tmp_path, ".wav"), b"audio"
+    sha256 = hashlib.sha256(audio).hexdigest()
+    await store.save(audio, sha256)
     cache = LatentCache(store, tmp_path / "latents")
     with pytest.raises(WorkerUnreachable, match="cannot be used"):
-        await cache.get("a" * 64, "reference", describe_model(), Client())
+        await cache.get(sha256, "reference", describe_model(), Client())
     assert not await asyncio.to_thread(lambda: list(tmp_path.rglob("*.latents")))
 
 
