@@ -16,19 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import torch
 from torch import Tensor
 
-try:
-    from cuda.bindings import runtime
-except ImportError:  # comes with torch's builds for CUDA
-    runtime = None
+from engine.device.bindings import are_known, given, runtime
 
 Part = Callable[[], Tensor]
-_KNOWN_BINDINGS = "13."
-"""What `add_child` calls takes other arguments in other ones."""
 _PER_CAPTURE = "thread_local"
 
 
@@ -107,13 +101,7 @@ def repeated(compute: Part) -> Part:
 
 def records_parts() -> bool:
     """Whether graphs can be put into others here."""
-    return runtime is not None and _version().startswith(_KNOWN_BINDINGS)
-
-
-def _version() -> str:
-    from cuda.bindings import __version__
-
-    return __version__
+    return are_known()
 
 
 def add_child(graph: torch.cuda.CUDAGraph, device: torch.device) -> None:
@@ -122,15 +110,7 @@ def add_child(graph: torch.cuda.CUDAGraph, device: torch.device) -> None:
     Raises RuntimeError where CUDA refuses.
     """
     stream = torch.cuda.current_stream(device).cuda_stream
-    _, _, around, before, _, count = _done(runtime.cudaStreamGetCaptureInfo(stream))
-    (child,) = _done(runtime.cudaGraphAddChildGraphNode(around, before, count, graph.raw_cuda_graph()))
+    _, _, around, before, _, count = given(runtime.cudaStreamGetCaptureInfo(stream))
+    (child,) = given(runtime.cudaGraphAddChildGraphNode(around, before, count, graph.raw_cuda_graph()))
     behind = runtime.cudaStreamUpdateCaptureDependenciesFlags.cudaStreamSetCaptureDependencies
-    _done(runtime.cudaStreamUpdateCaptureDependencies(stream, [child], None, 1, behind))
-
-
-def _done(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What CUDA gives beside its code of success."""
-    error, *found = answer
-    if error != runtime.cudaError_t.cudaSuccess:
-        raise RuntimeError(f"CUDA graphs: {error.name}")
-    return tuple(found)
+    given(runtime.cudaStreamUpdateCaptureDependencies(stream, [child], None, 1, behind))

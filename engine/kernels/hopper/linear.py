@@ -21,8 +21,9 @@ import torch
 import triton
 from torch import Tensor
 
+from engine.device.bindings import are_known
 from engine.device.devices import on_device
-from engine.kernels.hopper.program import SOURCES, Program, is_there, with_constants
+from engine.kernels.hopper.program import SOURCES, Program, with_constants
 from engine.kernels.hopper.tensor_map import TensorMap
 from engine.kernels.launch import pdl
 from engine.kernels.low_rank.slots import LowRankRows
@@ -120,7 +121,7 @@ def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processor
 @cache
 def _processors(device: torch.device) -> int:
     """How many there are; none on devices for which the kernel is not made."""
-    if not is_there() or not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
+    if not are_known() or not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
         return 0
     return torch.cuda.get_device_properties(device).multi_processor_count
 

@@ -5,29 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from engine.device.bindings import driver, given, nvrtc
 from engine.device.devices import on_device
-
-try:
-    from cuda.bindings import driver, nvrtc
-except ImportError:  # comes with torch's builds for CUDA
-    driver = nvrtc = None
 
 SOURCES = Path(__file__).parent
 _ARCHITECTURE = "sm_90a"
-_KNOWN_BINDINGS = "13."
-
-
-def is_there() -> bool:
-    """Whether kernels of CUDA C++ can be compiled and launched here."""
-    if driver is None:
-        return False
-    from cuda.bindings import __version__
-
-    return bool(__version__.startswith(_KNOWN_BINDINGS))
 
 
 class Program:
@@ -54,10 +39,10 @@ class Program:
         image = compiled(source, (f"--maxrregcount={max_registers}",))
         with on_device(device):
             torch.cuda.current_stream(device).synchronize()  # there is a context
-            self._module = _done(driver.cuModuleLoadData(image))
-            self._kernel = _done(driver.cuModuleGetFunction(self._module, name.encode()))
+            (self._module,) = given(driver.cuModuleLoadData(image))
+            (self._kernel,) = given(driver.cuModuleGetFunction(self._module, name.encode()))
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            _done(driver.cuFuncSetAttribute(self._kernel, limit, shared_bytes))
+            given(driver.cuFuncSetAttribute(self._kernel, limit, shared_bytes))
 
     def launch(self, num_programs: int, parameters: Sequence[int], device: torch.device) -> None:
         """On the current stream, before the kernel that precedes it has ended (`engine.kernels.launch`).
@@ -75,7 +60,7 @@ class Program:
         config.attrs, config.numAttrs = [attribute], 1
         places = (ctypes.c_void_p * len(parameters))(*parameters)
         with on_device(device):
-            _done(driver.cuLaunchKernelEx(config, self._kernel, ctypes.addressof(places), 0))
+            given(driver.cuLaunchKernelEx(config, self._kernel, ctypes.addressof(places), 0))
 
 
 def with_constants(source: str, constants: Mapping[str, int]) -> str:
@@ -84,35 +69,21 @@ def with_constants(source: str, constants: Mapping[str, int]) -> str:
 
 def compiled(source: str, options: Sequence[str] = ()) -> bytes:
     """Machine code. Raises RuntimeError with the compiler's words."""
-    program = _made(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], []))
+    (program,) = given(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], []))
     flags = [f"--gpu-architecture={_ARCHITECTURE}", "-std=c++17", "-default-device", *options]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = b" " * _made(nvrtc.nvrtcGetProgramLogSize(program))
-        _made(nvrtc.nvrtcGetProgramLog(program, log))
+        (size,) = given(nvrtc.nvrtcGetProgramLogSize(program))
+        log = b" " * size
+        given(nvrtc.nvrtcGetProgramLog(program, log))
         raise RuntimeError(f"a kernel does not compile: {_text(log)}")
-    image = b" " * _made(nvrtc.nvrtcGetCUBINSize(program))
-    _made(nvrtc.nvrtcGetCUBIN(program, image))
-    _made(nvrtc.nvrtcDestroyProgram(program))
+    (size,) = given(nvrtc.nvrtcGetCUBINSize(program))
+    image = b" " * size
+    given(nvrtc.nvrtcGetCUBIN(program, image))
+    given(nvrtc.nvrtcDestroyProgram(program))
     return image
 
 
 def _text(log: bytes) -> str:
     """Of a text that C ends with a zero."""
     return log.rstrip(b"\0").decode(errors="replace").strip()
-
-
-def _done(answer: tuple[Any, ...]) -> Any:
-    """What CUDA's driver gives beside its code of success."""
-    error, *found = answer
-    if error != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"CUDA: {error.name}")
-    return found[0] if found else None
-
-
-def _made(answer: tuple[Any, ...]) -> Any:
-    """What the compiler gives beside its code of success."""
-    error, *found = answer
-    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise RuntimeError(f"NVRTC: {error.name}")
-    return found[0] if found else None

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-try:
-    from cuda.bindings import driver
-except ImportError:  # comes with torch's builds for CUDA
-    driver = None
+from engine.device.bindings import driver
 
 TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT = 128, 64
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 _AT_ONCE = 16
 """Connections that are read in one turn of the event loop, beside those that begin a message."""
@@ -23,14 +24,12 @@ class ReadInTurns(asyncio.Protocol):
 
     readers: Readers
     transport: asyncio.Transport
+    may_read: Callable[[], bool]
+    """Whether the protocol itself wants to read on."""
     _is_whole = False
     """Whether a message came to its end since the last read."""
     _reads = _read_bytes = 0
     """Of the message that is not complete."""
-
-    def may_read(self) -> bool:
-        """Whether the protocol itself wants to read on."""
-        raise NotImplementedError
 
     def message_came(self) -> None:
         """A message came to its end."""
