@@ -121,7 +121,10 @@ def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processor
 @cache
 def _processors(device: torch.device) -> int:
     """How many there are; none on devices for which the kernel is not made."""
-    if not are_known() or not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
+    if not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
+        return 0
+    if not are_known():
+        logger.info("the kernel for products with adapters is not used: it needs cuda.bindings 13")
         return 0
     return torch.cuda.get_device_properties(device).multi_processor_count
 
