@@ -8,11 +8,13 @@ from pathlib import Path
 
 import torch
 
-from engine.device.bindings import driver, given, nvrtc
+from engine.device.bindings import driver, given, nvrtc, runtime
 from engine.device.devices import on_device
+from engine.kernels.hopper.kept import kept
+from engine.kernels.launch import launch_options
 
 SOURCES = Path(__file__).parent
-_ARCHITECTURE = "sm_90a"
+_OPTIONS = ("--gpu-architecture=sm_90a", "-std=c++17", "-default-device")
 
 
 class Program:
@@ -36,22 +38,23 @@ class Program:
         max_registers: int,
     ) -> None:
         self._threads, self._shared_bytes = threads, shared_bytes
-        image = compiled(source, (f"--maxrregcount={max_registers}",))
+        image = compiled_once(source, (f"--maxrregcount={max_registers}",))
         with on_device(device):
-            torch.cuda.current_stream(device).synchronize()  # there is a context
+            given(runtime.cudaSetDevice(device.index))  # unlike PyTorch's, it makes a context current at once
             (self._module,) = given(driver.cuModuleLoadData(image))
             (self._kernel,) = given(driver.cuModuleGetFunction(self._module, name.encode()))
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             given(driver.cuFuncSetAttribute(self._kernel, limit, shared_bytes))
 
     def launch(self, num_programs: int, parameters: Sequence[int], device: torch.device) -> None:
-        """On the current stream, before the kernel that precedes it has ended (`engine.kernels.launch`).
+        """On the current stream, as early as `engine.kernels.launch` says.
 
         parameters: the addresses of what the kernel takes. They are copied.
         """
         attribute = driver.CUlaunchAttribute()
         attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        attribute.value.programmaticStreamSerializationAllowed = 1
+        early = launch_options(device, num_programs)["PDL"]
+        attribute.value.programmaticStreamSerializationAllowed = int(early)
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = num_programs, 1, 1
         config.blockDimX, config.blockDimY, config.blockDimZ = self._threads, 1, 1
@@ -67,11 +70,17 @@ def with_constants(source: str, constants: Mapping[str, int]) -> str:
     return "".join(f"#define {name} {value}\n" for name, value in constants.items()) + source
 
 
+def compiled_once(source: str, options: Sequence[str] = ()) -> bytes:
+    """As `compiled`, from disk where an earlier start left it."""
+    about = (given(nvrtc.nvrtcVersion()), torch.__version__, _OPTIONS, options, source)
+    return kept(repr(about), lambda: compiled(source, options))
+
+
 def compiled(source: str, options: Sequence[str] = ()) -> bytes:
     """Machine code. Raises RuntimeError with the compiler's words."""
     (program,) = given(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], []))
-    flags = [f"--gpu-architecture={_ARCHITECTURE}", "-std=c++17", "-default-device", *options]
-    (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+    flags = [flag.encode() for flag in (*_OPTIONS, *options)]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         (size,) = given(nvrtc.nvrtcGetProgramLogSize(program))
         log = b" " * size
