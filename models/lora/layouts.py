@@ -29,7 +29,17 @@ _PEFT_UNSERVED = (
     "lora_bias",
     "megatron_config",
     "trainable_token_indices",
+    "layer_replication",
+    "alora_invocation_tokens",
+    "arrow_config",
+    "kasa_config",
+    "monteclora_config",
+    "use_bdlora",
+    "use_qalora",
 )
+_PEFT_BEGINNINGS = (True, False, None, "gaussian", "eva", "orthogonal", "mica")
+"""Values of `init_lora_weights` that leave the weights of the model. Others, as `pissa`, take from them what
+the matrices begin with, unless PEFT was told to convert the adapter when it was saved."""
 _PEFT_SOME_LAYERS = ("layers_to_transform", "layers_pattern", "exclude_modules", "target_parameters")
 
 
@@ -109,6 +119,8 @@ def peft_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> Lay
     unserved = [name for name in _PEFT_UNSERVED if config.get(name)]
     if config.get("bias", "none") != "none":
         unserved.append("bias")
+    if (beginning := config.get("init_lora_weights", True)) not in _PEFT_BEGINNINGS:
+        unserved.append(f"init_lora_weights {beginning!r}, which changes the model's own weights")
     if unserved:
         raise AdapterError(f"{PEFT_CONFIG_FILE} asks for what is not served: {', '.join(unserved)}")
     rank, alpha = _rank(config.get("r", DEFAULT_RANK), "r"), config.get("lora_alpha", _PEFT_ALPHA)
@@ -146,7 +158,7 @@ def _peft_expected(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> 
 
 
 def _patterned(config: Mapping[str, Any], name: str, adaptable: Mapping[str, Size]) -> dict[str, Any]:
-    """Values of `rank_pattern` and the like, per layer. Keys are ends of names.
+    """Values of `rank_pattern` and the like, per layer. Keys are ends of names; the first that fits counts.
 
     PEFT also takes regular expressions there. They are refused: a file from elsewhere would decide how long
     matching takes.
@@ -154,7 +166,8 @@ def _patterned(config: Mapping[str, Any], name: str, adaptable: Mapping[str, Siz
     values = config.get(name) or {}
     if not isinstance(values, Mapping) or not all(re.fullmatch(r"[\w.]+", key) for key in values):
         raise AdapterError(f"{name} of {PEFT_CONFIG_FILE} is not an object whose keys are names of layers")
-    return {layer: value for key, value in values.items() for layer in adaptable if _ends_in(layer, key)}
+    in_turn = reversed(values.items())
+    return {layer: value for key, value in in_turn for layer in adaptable if _ends_in(layer, key)}
 
 
 def _scale(alpha: float, rank: int, rooted: bool) -> float:

@@ -69,10 +69,29 @@ def test_peft_may_have_ranks_and_scales_of_some_layers(written: Path, sizes: Siz
     assert read_adapter(written, sizes).scale == 4.0
 
 
+def test_of_several_keys_of_peft_that_fit_a_layer_the_first_counts(written: Path, sizes: Sizes) -> None:
+    whole = "base_lm.layers.0.self_attn.o_proj"
+    to_peft(written, alpha_pattern={"layers.1.self_attn.o_proj": 12, "o_proj": 16, whole: 20})
+    found = read_adapter(written, sizes)
+    assert found.scales[whole] == 4.0 and found.scales[whole.replace("0", "1")] == 3.0
+
+
+@pytest.mark.parametrize("beginning", [True, "gaussian", "eva"])
+def test_how_matrices_began_does_not_matter_where_the_model_stayed(
+    written: Path, adapter: Adapter, sizes: Sizes, beginning: Any
+) -> None:
+    to_peft(written, init_lora_weights=beginning)
+    assert read_adapter(written, sizes).digest == adapter.digest
+
+
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
         ({"use_dora": True}, "use_dora"),
+        ({"layer_replication": [[0, 2], [1, 2]]}, "layer_replication"),
+        ({"alora_invocation_tokens": [5, 6]}, "alora_invocation_tokens"),
+        ({"init_lora_weights": "pissa_niter_16"}, "init_lora_weights 'pissa_niter_16'"),
+        ({"init_lora_weights": "olora"}, "model's own weights"),
         ({"bias": "all"}, "bias"),
         ({"peft_type": "IA3"}, "IA3"),
         ({"rank_pattern": {"(a+)+$": 2}}, "rank_pattern"),
