@@ -150,7 +150,7 @@ def _add_encode_route(app: FastAPI, worker: Worker) -> None:
 
 def _add_adapter_route(app: FastAPI, worker: Worker) -> None:
     @app.post(ADAPTERS_PATH)
-    async def take_adapter(request: Request, digest: Digest | None = None) -> AdapterDescription:
+    async def take_adapter(request: Request, digest: Digest) -> AdapterDescription:
         engine = worker.serving().engine
         check_takes_adapters(engine)
         async with worker.adapters.one_at_a_time:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from gateway.adapters.files import AdapterFiles
+from gateway.adapters.reading import read_by
 from gateway.adapters.registry import AdapterRegistry
 from gateway.database import Adapter
 from gateway.errors import ApiError
@@ -90,7 +91,7 @@ class Refitting:
                 logger.warning("the file of an adapter cannot be read", id=row.id)
                 continue
             try:
-                found = await self._clients[worker.id].control.send_adapter(body, row.digest)
+                found = await read_by(worker, self._clients[worker.id], body, row.digest)
             except RequestRejected as error:
                 logger.warning(
                     "an adapter does not fit its model any more", id=row.id, code=error.detail.code

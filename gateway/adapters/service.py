@@ -7,6 +7,7 @@ file holds is told by who would have to speak with it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +15,7 @@ import structlog
 
 from gateway.adapters.fields import AdapterChange, AdapterForm
 from gateway.adapters.files import AdapterFiles
+from gateway.adapters.reading import read_by
 from gateway.adapters.refitting import Refitting
 from gateway.adapters.registry import ADAPTERS, AdapterRegistry
 from gateway.adapters.speaker import AdaptedSpeaker
@@ -112,13 +114,13 @@ class Adapters:
         Raises ApiError: 409 for the name or too many, 413, 422 for what does not fit, 503, 507.
         """
         async with self._one_upload:
-            body = await asyncio.to_thread(_packed, file, form)
-            found = await self._examined(body, form.model)
+            body, digest = await asyncio.to_thread(_packed, file, form)
+            found = await self._examined(body, digest, form.model)
             row = Adapter(
                 id=id,
                 **form.columns,
                 owner=owner,
-                digest=found.digest,
+                digest=digest,
                 model=found.model,
                 model_revision=found.model_revision,
                 base=found.base,
@@ -126,10 +128,10 @@ class Adapters:
                 num_layers=found.num_layers,
                 num_parameters=found.num_parameters,
                 size_bytes=len(body),
-                **consent.columns_of(form.consent_by, form.consent_statement, found.digest, now()),
+                **consent.columns_of(form.consent_by, form.consent_statement, digest, now()),
             )
             asked.mark(row)
-            async with self._used.keeping(body, row.digest):
+            async with self._used.keeping(body, digest):
                 return await self._registry.add(row)
 
     async def change(self, row: Adapter, change: AdapterChange) -> Adapter:
@@ -162,11 +164,11 @@ class Adapters:
         """The adapters that the caller may see. Raises ApiError 503."""
         return await self._registry.visible_to(tenant, everything=is_admin)
 
-    async def _examined(self, body: bytes, model: str | None) -> AdapterDescription:
+    async def _examined(self, body: bytes, digest: str, model: str | None) -> AdapterDescription:
         """What a worker reads in an upload, which it keeps. Raises ApiError."""
         for worker in self._candidates(model):
             try:
-                return await self._clients[worker.id].control.send_adapter(body)
+                return await read_by(worker, self._clients[worker.id], body, digest)
             except RequestRejected as error:
                 detail = error.detail
                 status = 413 if detail.code == ErrorCode.TOO_LARGE else 422
@@ -199,10 +201,11 @@ class Adapters:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _packed(file: int, form: AdapterForm) -> bytes:
-    """Both files of an upload as one. Blocks. Raises ApiError 422."""
+def _packed(file: int, form: AdapterForm) -> tuple[bytes, str]:
+    """Both files of an upload as one, and its SHA-256. Blocks. Raises ApiError 422."""
     weights = os.pread(file, os.fstat(file).st_size, 0)
-    return pack_adapter(form.read_config(), weights)
+    body = pack_adapter(form.read_config(), weights)
+    return body, hashlib.sha256(body).hexdigest()
 
 
 def _without_consent() -> ApiError:

@@ -81,15 +81,13 @@ class WorkerControl:
         )
         return self._agreed(EncodeResponse, is_success, answer)
 
-    async def send_adapter(self, body: bytes, digest: str | None = None) -> AdapterDescription:
-        """`POST /adapters` of what `pack_adapter` made; `digest`: that it has to have.
+    async def send_adapter(self, body: bytes, digest: str) -> AdapterDescription:
+        """`POST /adapters` of what `pack_adapter` made; `digest`: by which requests will name it.
 
         Raises WorkerUnreachable, WorkerRefused, RequestRejected.
         """
-        query = f"?digest={digest}" if digest else ""
-        is_success, answer = await self._ask(
-            *("POST", ADAPTERS_PATH + query, ADAPTER_SECONDS, MAX_STATUS_BYTES), content=body
-        )
+        path = f"{ADAPTERS_PATH}?digest={digest}"
+        is_success, answer = await self._ask("POST", path, ADAPTER_SECONDS, MAX_STATUS_BYTES, content=body)
         return self._agreed(AdapterDescription, is_success, answer)
 
     @staticmethod

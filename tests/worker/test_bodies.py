@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from worker.protocol import ADAPTERS, WorkerState, pack_adapter
 from worker.settings import WorkerSettings
 
 BODY = pack_adapter({"r": 1}, bytes(100))
+ADAPTERS_PATH = f"/adapters?digest={hashlib.sha256(BODY).hexdigest()}"
 
 
 class Adapters:
@@ -77,7 +79,7 @@ def refused(response: httpx.Response) -> tuple[int, str, str]:
     return response.status_code, error["code"], error["param"]
 
 
-@pytest.mark.parametrize(("path", "param"), [("/adapters", "adapter"), ("/encode", "audio")])
+@pytest.mark.parametrize(("path", "param"), [(ADAPTERS_PATH, "adapter"), ("/encode", "audio")])
 @pytest.mark.parametrize("body", [stalling, dribbling])
 async def test_a_body_that_stalls_or_dribbles_is_given_up(
     http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, path: str, param: str, body: Any
@@ -91,9 +93,9 @@ async def test_an_adapter_is_taken_when_one_that_stalls_was_given_up(
     http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_app, "_SILENT_SECONDS", 0.2)
-    stalled = asyncio.create_task(http.post("/adapters", content=stalling()))
+    stalled = asyncio.create_task(http.post(ADAPTERS_PATH, content=stalling()))
     await asyncio.sleep(0.05)
-    taken = await http.post("/adapters", content=BODY)
+    taken = await http.post(ADAPTERS_PATH, content=BODY)
     assert taken.status_code == 200, taken.text
     assert refused(await stalled)[1] == "slow_sender"
 

@@ -7,6 +7,7 @@ request keeps its adapter when that is dropped to make room.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import sys
 import threading
@@ -55,30 +56,30 @@ class HeldAdapters:
             raise RequestError(message, "adapter", UNKNOWN_ADAPTER)
         self._held.move_to_end(adapter.digest)
 
-    async def take(self, engine: Any, body: bytes, digest: str | None) -> AdapterDescription:
+    async def take(self, engine: Any, body: bytes, digest: str) -> AdapterDescription:
         """Read an adapter and have it from now on; to be called by whoever holds `one_at_a_time`.
 
-        `digest`: that it is to have. Raises RequestError for one that does not fit, WorkerError 413,
-        ProtocolError.
+        `digest`: by which requests will name it. Raises RequestError for one that does not fit, WorkerError
+        413, ProtocolError.
         """
         check_takes_adapters(engine)
         loop = asyncio.get_running_loop()
         adapter = await loop.run_in_executor(self._thread, _read, engine, body, digest)
-        while adapter.digest not in self._held and len(self._held) >= engine.adapters.limit:
+        while digest not in self._held and len(self._held) >= engine.adapters.limit:
             self._drop_oldest(engine)
-        info = await loop.run_in_executor(self._thread, _load, engine, adapter)
+        info = await loop.run_in_executor(self._thread, _load, engine, adapter, digest)
         if info.num_bytes > self._max_bytes:
-            engine.adapters.remove(info.name)
-            self._held.pop(info.name, None)
+            engine.adapters.remove(digest)
+            self._held.pop(digest, None)
             message = f"the adapter takes {info.num_bytes} bytes of memory, at most {self._max_bytes} may be"
             raise WorkerError(ErrorCode.TOO_LARGE, message, "adapter")
-        self._held[info.name] = info.num_bytes
-        self._held.move_to_end(info.name)
+        self._held[digest] = info.num_bytes
+        self._held.move_to_end(digest)
         while sum(self._held.values()) > self._max_bytes:
             self._drop_oldest(engine)
-        logger.info("adapter loaded", digest=info.digest, rank=info.rank, held=len(self._held))
+        logger.info("adapter loaded", digest=digest, rank=info.rank, held=len(self._held))
         return AdapterDescription(
-            digest=info.digest,
+            digest=digest,
             rank=info.rank,
             num_layers=info.num_layers,
             num_parameters=info.num_parameters,
@@ -105,20 +106,20 @@ def check_takes_adapters(engine: Any) -> None:
         raise RequestError(message, "adapter", ADAPTERS_UNSUPPORTED)
 
 
-def _read(engine: Any, body: bytes, digest: str | None) -> Any:
+def _read(engine: Any, body: bytes, digest: str) -> Any:
     from models.lora.adapter import AdapterError
 
     config, weights = unpack_adapter(body)
     with _refused_as_request():
         adapter = engine.received_adapter(config, weights)
-        if digest not in (None, adapter.digest):
+        if digest not in (hashlib.sha256(body).hexdigest(), adapter.digest):
             raise AdapterError("the adapter is another one than was announced")
         return adapter
 
 
-def _load(engine: Any, adapter: Any) -> Any:
+def _load(engine: Any, adapter: Any, digest: str) -> Any:
     with _refused_as_request():
-        return engine.adapters.add(adapter.digest, adapter)
+        return engine.adapters.add(digest, adapter)
 
 
 @contextmanager

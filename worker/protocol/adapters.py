@@ -1,8 +1,8 @@
 """Adapters between gateway and worker: what a request says of one, and how it gets to a worker that lacks it.
 
-A gateway names an adapter by its digest. A worker that has it not refuses the request with `UNKNOWN_ADAPTER`;
-the gateway then posts it and asks again. The body is the length of the configuration file, that file, and the
-file of weights as they were trained:
+A gateway names an adapter by the SHA-256 of its body. A worker that has it not refuses the request with
+`UNKNOWN_ADAPTER`; the gateway then posts it and asks again. The body is the length of the configuration file,
+that file, and the file of weights as they were trained:
 
     -> POST /adapters?digest=9f3c...      pack_adapter({"lora_config": {"r": 32, ...}}, weights)
     <- AdapterDescription
@@ -39,7 +39,7 @@ class AdapterUse(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     digest: Digest
-    """`models.lora.adapter.Adapter.digest`: of everything in it that changes a result."""
+    """SHA-256 of its body; of one that an earlier gateway stored, `models.lora.adapter.Adapter.digest`."""
     name: Name
     """What people call it."""
 
@@ -50,6 +50,7 @@ class AdapterDescription(BaseModel):
     model_config = ConfigDict(protected_namespaces=())
 
     digest: Digest
+    """By which it was announced."""
     rank: Count
     num_layers: Count
     num_parameters: Count

@@ -37,7 +37,7 @@ class Adapter(NamedRow, Base):
     __tablename__ = "adapters"
 
     digest: Mapped[str] = mapped_column(String(64), index=True)
-    """Digest of all that changes what is heard; names its file."""
+    """SHA-256 of its file, which it names; of a row of before, what a worker said of what is heard."""
     content: Mapped[str] = synonym("digest")
     model: Mapped[str] = mapped_column(String(256))
     model_revision: Mapped[str] = mapped_column(String(256))

@@ -40,7 +40,7 @@ async def test_a_body_that_came_too_slowly_is_no_mistake_of_the_client_s(
     async with httpx.AsyncClient(transport=transport) as http:
         client = WorkerClient("http://127.0.0.1:1", load_settings(worker_urls=[]), http, Metronome())
         with pytest.raises(refusal):
-            await client.control.send_adapter(b"")
+            await client.control.send_adapter(b"", "a" * 64)
 
 
 ADAPTER = AdapterUse(digest="a" * 64, name="anna")

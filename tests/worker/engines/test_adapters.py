@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import json
 import zipfile
@@ -60,8 +61,14 @@ def real() -> Iterator[WorkerProcess]:
         yield process
 
 
-def post(worker: WorkerProcess, files: Files, **query: str) -> httpx.Response:
-    return worker.request("POST", "/adapters", params=query, content=pack_adapter(*files))
+def post(worker: WorkerProcess, files: Files, digest: str | None = None) -> httpx.Response:
+    return post_body(worker, pack_adapter(*files), digest)
+
+
+def post_body(worker: WorkerProcess, body: bytes, digest: str | None = None) -> httpx.Response:
+    """`digest`: None: that of the body."""
+    query = {"digest": digest or hashlib.sha256(body).hexdigest()}
+    return worker.request("POST", "/adapters", params=query, content=body)
 
 
 def sent(worker: WorkerProcess, folder: Path) -> AdapterDescription:
@@ -132,6 +139,16 @@ async def test_a_clip_goes_on_in_the_middle_with_its_adapter(
     assert np.abs(samples(whole[:5] + tail) - samples(whole)).max() <= CLOSE
 
 
+async def test_one_that_an_earlier_gateway_stored_is_known_by_what_is_heard_of_it(
+    real: WorkerProcess, written: dict[str, Path]
+) -> None:
+    """Its file and its row have the digest that a worker told then."""
+    digest = random_adapter(0, 4).digest
+    response = post(real, files_of(written["anna"]), digest)
+    assert response.json()["digest"] == digest
+    assert await clip_of(real, **use(AdapterDescription.model_validate_json(response.content)))
+
+
 async def test_an_adapter_that_is_not_here_is_asked_for(real: WorkerProcess) -> None:
     stranger = {"digest": "0" * 64, "name": "nobody"}
     code = ("unknown_adapter", "adapter", "invalid_request_error")
@@ -159,7 +176,7 @@ def test_what_does_not_fit_is_refused_with_its_name(real: WorkerProcess, written
     other = post(real, (config, weights), digest="1" * 64).json()["error"]
     assert "another one than was announced" in other["message"]
     for body in (b"", b"\xff\xff\xff\xff{}", b"\x02\0\0\0[]"):
-        response = real.request("POST", "/adapters", content=body)
+        response = post_body(real, body)
         assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_request")
 
 
@@ -171,7 +188,7 @@ def test_an_archive_of_pytorch_is_read_as_data(
     tensors = load_file(written["anna"] / "lora_weights.safetensors")
     torch.save(tensors, tmp_path / "lora_weights.ckpt")
     response = post(real, (config, (tmp_path / "lora_weights.ckpt").read_bytes()))
-    assert response.json()["digest"] == sent(real, written["anna"]).digest
+    assert response.json()["num_parameters"] == sent(real, written["anna"]).num_parameters
     torch.save({**tensors, "path": tmp_path}, tmp_path / "code.ckpt")
     refused = post(real, (config, (tmp_path / "code.ckpt").read_bytes())).json()["error"]
     assert refused["code"] == "invalid_adapter" and "cannot be read" in refused["message"]
@@ -187,7 +204,7 @@ def test_an_archive_of_pytorch_is_read_as_data(
 
 
 def test_a_body_that_no_adapter_of_the_model_fills_is_refused(real: WorkerProcess) -> None:
-    response = real.request("POST", "/adapters", content=bytes(64 << 20))
+    response = post_body(real, bytes(64 << 20))
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 

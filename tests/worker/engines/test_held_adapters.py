@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,14 +26,16 @@ def engine_of(limit: int) -> Any:
     return SimpleNamespace(info=info, adapters=pool, received_adapter=received)
 
 
+def announced(value: float) -> tuple[bytes, str]:
+    body = pack_adapter({"value": value}, b"")
+    return body, hashlib.sha256(body).hexdigest()
+
+
 async def test_one_that_is_here_already_makes_no_other_give_way() -> None:
     engine, held = engine_of(limit=2), HeldAdapters(1 << 20)
-    first, second, again = [
-        (await held.take(engine, pack_adapter({"value": value}, b""), None)).digest
-        for value in (1.0, 2.0, 2.0)
-    ]
+    first, second, again = [(await held.take(engine, *announced(value))).digest for value in (1.0, 2.0, 2.0)]
     assert second == again
     assert {info.name for info in engine.adapters.listed()} == {first, second}
-    await held.take(engine, pack_adapter({"value": 3.0}, b""), None)
+    await held.take(engine, *announced(3.0))
     assert engine.adapters.find(first) is None and engine.adapters.find(second) is not None
     held.close()

@@ -77,9 +77,9 @@ def id_of(answer: httpx.Response) -> str:
 def known_weights(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No worker here reads adapters."""
 
-    async def examined(self: object, body: bytes, model: str | None) -> AdapterDescription:
+    async def examined(self: object, body: bytes, digest: str, model: str | None) -> AdapterDescription:
         about = {"model": "alpha", "model_revision": "1", "base": "b", "num_layers": 1, "num_parameters": 1}
-        return AdapterDescription(digest="a" * 64, rank=1, **about)
+        return AdapterDescription(digest=digest, rank=1, **about)
 
     monkeypatch.setattr("gateway.adapters.service.Adapters._examined", examined)
     yield
