@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import struct
 from collections import OrderedDict
 from pathlib import Path
@@ -19,6 +20,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import structlog
 
+from gateway.audio.wav import header_sample_rate
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
 from gateway.workers.client import WorkerClient, WorkerUnreachable
@@ -167,9 +169,17 @@ async def _encoded(audio: bytes, role: AudioRole, model: ModelDescription, clien
         raise WorkerUnreachable("the worker changed its model")
     try:
         _check(encoded.latents, model)
+        if encoded.latents.shape[0] > _most_patches(audio, model):
+            raise ValueError("there are more than of that much audio")
     except ValueError as error:
         raise WorkerUnreachable(f"the worker's latents cannot be used: {error}") from error
     return encoded.latents
+
+
+def _most_patches(audio: bytes, model: ModelDescription) -> int:
+    """Of a wav file as this gateway writes them: mono, 16 bits."""
+    seconds = len(audio) / (2 * header_sample_rate(audio))
+    return math.ceil(seconds / model.patch_seconds) + 1
 
 
 def _pack(key: Key, latents: Latents) -> bytes:

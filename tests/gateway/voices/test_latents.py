@@ -15,10 +15,11 @@ from gateway.files.content_files import ContentFiles
 from gateway.voices.latents import LatentCache
 from gateway.voices.resolution import CustomSpeaker
 from gateway.workers.client import WorkerUnreachable
+from tests.gateway.audio.files import speech, wav
 from tests.gateway.stages.fleet import describe_model
 from worker.protocol import EncodeResponse, Latents
 
-AUDIO = b"RIFF and so on"
+AUDIO = wav(speech(0.5))
 SHA = hashlib.sha256(AUDIO).hexdigest()
 MODEL = describe_model(features=("reference", "prompt"))
 

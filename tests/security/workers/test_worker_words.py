@@ -29,6 +29,7 @@ from gateway.voices.latents import LatentCache
 from gateway.workers.client import WorkerUnreachable
 from gateway.workers.frame_stream import FrameStream
 from gateway.workers.metronome import Metronome
+from tests.gateway.audio.files import speech, wav
 from tests.gateway.stages.fleet import Fleet, describe_model
 from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.stage import Ear, gateway_of
@@ -243,9 +244,13 @@ async def test_messages_that_nobody_takes_are_bounded() -> None:
     assert sum(map(len, stream._waiting)) < 4 << 20
 
 
-@pytest.mark.parametrize("case", ["shape", "empty", "not finite"])
+_SHAPES = {"shape": (3, 4, 32), "empty": (0, 4, 64), "too many": (9, 4, 64)}
+"""A second of audio has seven patches."""
+
+
+@pytest.mark.parametrize("case", ["shape", "empty", "too many", "not finite"])
 async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str, tmp_path: Path) -> None:
-    shape = {"shape": (3, 4, 32), "empty": (0, 4, 64), "not finite": (3, 4, 64)}[case]
+    shape = _SHAPES.get(case, (3, 4, 64))
     values = np.full(shape, np.nan if case == "not finite" else 0.5, "<f4")
     latents = Latents(shape=shape, data=values.tobytes())
 
@@ -256,7 +261,7 @@ async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str
         async def encode(self, audio: bytes, role: str) -> EncodeResponse:
             return EncodeResponse(role=role, latents=latents, audio_seconds=1, model_revision="1")
 
-    store, audio = ContentFiles(tmp_path, ".wav"), b"audio"
+    store, audio = ContentFiles(tmp_path, ".wav"), wav(speech(1.0))
     sha256 = hashlib.sha256(audio).hexdigest()
     await store.save(audio, sha256)
     cache = LatentCache(store, tmp_path / "latents")
