@@ -8,6 +8,7 @@ cookies.py       of a request, which nobody here reads
 outbox.py        messages on their way to a peer who may read slowly
 stderr.py        a log that nobody reads holds nobody up
 silence.py       noticing that nothing was heard, or said, for a while
+own_time.py      time in which this process ran itself
 untrusted.py     what a peer sent, made fit for a log
 json_signs.py    how much there is in JSON that is not parsed yet
 hangup.py        the terminal is closed

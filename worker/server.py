@@ -67,11 +67,9 @@ class WorkerServer(uvicorn.Server):
             logger.info("listening", **where, model=settings.model, build=build())
 
     async def _watch_engine(self) -> None:
-        if not self._worker.settings.supervised:
-            return
         while not self.should_exit:
             await asyncio.sleep(_WATCH_SECONDS)
-            if not self._worker.engine.is_lost:
+            if not self._worker.engine.is_lost or not self._worker.settings.supervised:
                 continue
             logger.error("the engine is lost", error=self._worker.engine.error)
             await asyncio.sleep(_LOST_ENGINE_SECONDS)

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sockets.own_time import OwnTime
 from voxfleet.processes.child_process import ChildProcess
 
 USAGE_EXIT_CODE = 2
@@ -176,7 +177,7 @@ class Service:
 
     async def _watch(self, child: ChildProcess, ends: set[asyncio.Task]) -> str | None:
         """Probes until one of `ends` is done (None) or the child has to be replaced (the reason)."""
-        last_answer, answered = time.monotonic(), False
+        own_time, silent_seconds, answered = OwnTime(), 0.0, False
         while True:
             done, _ = await asyncio.wait(
                 ends, timeout=self._probe_interval_seconds, return_when=asyncio.FIRST_COMPLETED
@@ -184,13 +185,14 @@ class Service:
             if done:
                 return None
             health = await self.probe(child.pid)
+            silent_seconds += own_time.look()
             if health is not None:
-                last_answer, answered = time.monotonic(), True
+                silent_seconds, answered = 0.0, True
                 if health.error is not None:
                     return health.error
                 self._note(health)
             limit_seconds = self.policy.silent_seconds if answered else self.policy.silent_start_seconds
-            if time.monotonic() - last_answer > limit_seconds:
+            if silent_seconds > limit_seconds:
                 return f"gave no answer for {limit_seconds:.0f} s"
 
     def _note(self, health: Health) -> None:

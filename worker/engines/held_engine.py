@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from engine.loop import EngineLoop
 from worker.engines.loading import EngineFactory, RefusedError
+from worker.engines.step_watch import StepWatch
 from worker.kinds import ModelKind, kind_of
 from worker.protocol import AnyModel, LoadingProgress
 from worker.settings import WorkerSettings
@@ -37,6 +38,7 @@ class Serving:
     """A speech engine or a text engine."""
     kind: ModelKind
     loop: EngineLoop
+    watch: StepWatch
     model: AnyModel
 
 
@@ -76,7 +78,7 @@ class HeldEngine:
     def _hangs(self) -> bool:
         if self.serving is None or self.serving.loop.error is not None:
             return False
-        return self.serving.loop.step_seconds > self._settings.step_timeout_seconds
+        return self.serving.watch.look() > self._settings.step_timeout_seconds
 
     @property
     def is_lost(self) -> bool:
@@ -128,6 +130,6 @@ class HeldEngine:
             return
         gc.collect()
         gc.freeze()  # hundreds of thousands of objects stay; to look through them would hold up all audio
-        self.serving = Serving(engine, kind_of(engine), loop, model)
+        self.serving = Serving(engine, kind_of(engine), loop, StepWatch(loop), model)
         seconds = round(time.monotonic() - started_at, 2)
         logger.info("ready", model=engine.info.name, revision=engine.info.revision, seconds=seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -11,6 +12,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
+from sockets.own_time import OwnTime
+from voxfleet.processes import service
 from voxfleet.processes.service import Health, RestartPolicy, Service, describe_exit
 
 QUICK = RestartPolicy(
@@ -121,6 +126,22 @@ async def test_a_child_that_falls_silent_is_replaced() -> None:
     async with running(SLEEP, lambda: next(answers, None), policy) as (_, witness):
         await witness.healthy.get()
         assert "gave no answer" in (await witness.down.get())[0]
+
+
+async def test_who_was_stopped_as_well_does_not_call_a_child_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, probes = [0.0], itertools.count()
+    monkeypatch.setattr(service, "OwnTime", lambda: OwnTime(lambda: now[0]))
+
+    def health() -> Health | None:
+        if next(probes) != 1:
+            return Health(healthy=True)
+        now[0] += 10 * QUICK.silent_seconds
+        return None
+
+    async with running(SLEEP, health) as (_, witness):
+        pids = {await witness.healthy.get() for _ in range(3)}
+        assert len(pids) == 1
+        assert witness.down.empty()
 
 
 async def test_a_program_that_cannot_be_started_is_a_failed_start() -> None:
