@@ -19,7 +19,7 @@ from gateway.books.request import Block, NewBlock, said_by
 from gateway.database import Book, BookBlock, Database, Job
 from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
-from gateway.database.transactions import answered, flush_in_turns, in_turns, lock
+from gateway.database.transactions import answered, flush_in_turns, in_turns, insert_in_turns, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
 from gateway.sessions.cleanup import Stored
@@ -57,9 +57,8 @@ class BookStore:
         async with self.rows() as rows:
             await self._room.check(rows, Book, book.owner)
             rows.add(book)
-            for place, block in enumerate(blocks):
-                rows.add(_new_row(book, block, place))
-                await flush_in_turns(rows, place)
+            await rows.flush()
+            await insert_in_turns(rows, BookBlock, (_new(book, each, at) for at, each in enumerate(blocks)))
 
     async def get(self, book_id: str) -> Book | None:
         """The book with this id."""
@@ -125,13 +124,15 @@ class BookStore:
             for place, block in enumerate(blocks):
                 await flush_in_turns(rows, place)
                 if block.id is None:
-                    rows.add(_new_row(book, block, place))
                     continue
                 row = known.pop(block.id, None)
                 if row is None:
                     message = f"blocks.{place}.id: the book has no such block, or it is there twice"
                     raise ApiError(422, "unknown_block", message, param=f"blocks.{place}.id")
-                _write(row, book, block, place)
+                for name, value in _columns(book, block, place).items():
+                    setattr(row, name, value)
+            new = (_new(book, each, at) for at, each in enumerate(blocks) if each.id is None)
+            await insert_in_turns(rows, BookBlock, new)
             book.version += 1
             book.updated_at = now()
             return await _remove_blocks(rows, book_id, known.keys())
@@ -180,7 +181,7 @@ class BookStore:
         return answered(self._database, "books", "books_unavailable", erasing=erasing)
 
 
-def said_in(book: Book, block: BookBlock) -> str:
+def said_in(book: Book, block: NewBlock | BookBlock) -> str:
     """The sum of what a block says."""
     return said_by(block.text, block.voice or book.voice, book.language, block.pronunciations)
 
@@ -198,16 +199,21 @@ async def _locked(rows: AsyncSession, book_id: str) -> Book:
     return book
 
 
-def _new_row(book: Book, block: NewBlock, place: int) -> BookBlock:
-    row = BookBlock(id=f"p_{secrets.token_urlsafe(12)}", book_id=book.id)
-    _write(row, book, block, place)
-    return row
+def _new(book: Book, block: NewBlock, place: int) -> dict[str, Any]:
+    return {"id": f"p_{secrets.token_urlsafe(12)}", "book_id": book.id, **_columns(book, block, place)}
 
 
-def _write(row: BookBlock, book: Book, block: NewBlock, place: int) -> None:
-    row.position, row.kind, row.text, row.voice = place, block.kind, block.text, block.voice
-    row.pause_ms, row.pronunciations = block.pause_ms, block.pronunciations
-    row.said = said_in(book, row)
+def _columns(book: Book, block: NewBlock, place: int) -> dict[str, Any]:
+    """What its client decides of a row."""
+    return {
+        "position": place,
+        "kind": block.kind,
+        "text": block.text,
+        "voice": block.voice,
+        "pause_ms": block.pause_ms,
+        "pronunciations": block.pronunciations,
+        "said": said_in(book, block),
+    }
 
 
 async def blocks_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> list[BookBlock]:

@@ -14,7 +14,7 @@ from gateway.books.choice import chosen, is_awaited
 from gateway.books.store import LOCK, BookStore, blocks_with, delete_rows
 from gateway.database import Book, BookBlock, Job
 from gateway.database.tables import now
-from gateway.database.transactions import flush_in_turns, in_turns, lock
+from gateway.database.transactions import in_turns, insert_in_turns, lock
 from gateway.errors import ApiError
 from gateway.finishing import to_its_end
 from gateway.jobs.files import new_job_id
@@ -87,10 +87,11 @@ class TakeStore:
             # Later than all that are there, also where a clock is behind: the first that fits is heard.
             latest = max((take.created_at for several in takes.values() for take in several), default=now())
             began = max(now(), latest + timedelta(microseconds=1))
-            for number, block in enumerate(wanted):
-                chosen_seed = random_seed() if seed is None else seed
-                rows.add(_new_take(book, block, chosen_seed, first, began + timedelta(microseconds=number)))
-                await flush_in_turns(rows, number)
+            new = (
+                _new_take(book, block, seed, first, began + timedelta(microseconds=number))
+                for number, block in enumerate(wanted)
+            )
+            await insert_in_turns(rows, Job, new)
             return given_way
 
     def _give_way(self, block: BookBlock, takes: Sequence[Job]) -> list[Job]:
@@ -139,12 +140,22 @@ class TakeStore:
             return ids
 
 
-def _new_take(book: Book, block: BookBlock, seed: int, first: bool, created_at: datetime) -> Job:
-    return Job(
-        id=new_job_id(), owner=book.owner, book_id=book.id, block_id=block.id, format="wav",
-        voice=block.voice or book.voice, characters=len(block.text), seed=seed, precedence=int(first),
-        created_at=created_at,
-    )  # fmt: skip
+def _new_take(
+    book: Book, block: BookBlock, seed: int | None, first: bool, created_at: datetime
+) -> dict[str, Any]:
+    """seed: None for one at random."""
+    return {
+        "id": new_job_id(),
+        "owner": book.owner,
+        "book_id": book.id,
+        "block_id": block.id,
+        "format": "wav",
+        "voice": block.voice or book.voice,
+        "characters": len(block.text),
+        "seed": random_seed() if seed is None else seed,
+        "precedence": int(first),
+        "created_at": created_at,
+    }
 
 
 async def takes_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> dict[str, list[Job]]:

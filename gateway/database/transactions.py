@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Select, text
+from sqlalchemy import Select, insert, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.address import DatabaseError
 from gateway.database.connection import Database
+from gateway.database.tables import Base
 from gateway.errors import ApiError, disk_full
 
 logger = structlog.get_logger(__name__)
@@ -83,8 +85,16 @@ async def in_turns(rows: AsyncSession, statement: Select[tuple[Row]]) -> AsyncIt
         await asyncio.sleep(0)
 
 
+async def insert_in_turns(rows: AsyncSession, table: type[Base], new: Iterable[dict[str, Any]]) -> None:
+    """Rows that may be thousands, each as its columns: objects of them would take three times the time."""
+    left = iter(new)
+    while some := list(islice(left, AT_A_TIME)):
+        await rows.execute(insert(table.__table__), some)
+        await asyncio.sleep(0)
+
+
 async def flush_in_turns(rows: AsyncSession, number: int) -> None:
-    """After the `number`th of many rows that are added or changed: write those so far, if it is time."""
+    """After the `number`th of many rows that are changed: write those so far, if it is time."""
     if number % AT_A_TIME == 0:
         await rows.flush()
         await asyncio.sleep(0)

@@ -82,7 +82,7 @@ def _in_turn(kind: type[NewBlock]) -> Any:
         blocks = await _given_blocks(request)
         check_number(len(blocks), gateway.settings)
         check_pronunciations(blocks)
-        async with books.turns.take(who_changes(request, gateway)[0]):
+        async with books.turns.take(who_changes(request, gateway)[0], len(blocks)):
             await validate_in_turns(kind, blocks)
             yield
 
