@@ -30,6 +30,7 @@ from gateway.settings import GatewaySettings
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
+from gateway.streams.second_opinion import SecondOpinion
 from gateway.text.printable import is_printable
 from gateway.voices import consent
 from gateway.voices.resolution import Speaker
@@ -165,16 +166,23 @@ class Adapters:
         return await self._registry.visible_to(tenant, everything=is_admin)
 
     async def _examined(self, body: bytes, digest: str, model: str | None) -> AdapterDescription:
-        """What a worker reads in an upload, which it keeps. Raises ApiError."""
+        """What a worker reads in an upload, which it keeps; two have to agree that it is wrong, if there are
+        two. Raises ApiError.
+        """
+        opinion = SecondOpinion(self._pool)
         for worker in self._candidates(model):
             try:
-                return await read_by(worker, self._clients[worker.id], body, digest)
+                found = await read_by(worker, self._clients[worker.id], body, digest)
+                opinion.taken(worker)
+                return found
             except RequestRejected as error:
-                detail = error.detail
-                status = 413 if detail.code == ErrorCode.TOO_LARGE else 422
-                raise ApiError(status, detail.code, detail.message, param=detail.param) from error
+                if not opinion.is_to_be_had(worker):
+                    raise _refusal(error) from error
+                opinion.await_one(worker, error)
             except (WorkerUnreachable, WorkerRefused) as error:
                 logger.info("an adapter was not read", worker=worker.id, error=type(error).__name__)
+        if opinion.rejection is not None:
+            raise _refusal(opinion.rejection)
         message = "no worker is free to look at the adapter"
         raise ApiError(503, "no_worker", message, retry_after_seconds=5)
 
@@ -206,6 +214,12 @@ def _packed(file: int, form: AdapterForm) -> tuple[bytes, str]:
     weights = os.pread(file, os.fstat(file).st_size, 0)
     body = pack_adapter(form.read_config(), weights)
     return body, hashlib.sha256(body).hexdigest()
+
+
+def _refusal(error: RequestRejected) -> ApiError:
+    detail = error.detail
+    status = 413 if detail.code == ErrorCode.TOO_LARGE else 422
+    return ApiError(status, detail.code, detail.message, param=detail.param)
 
 
 def _without_consent() -> ApiError:

@@ -29,6 +29,7 @@ from gateway.slots.requirement import Requirement
 from gateway.streams.failover import Failover
 from gateway.streams.listener import Hearing
 from gateway.streams.relay import StreamMoved
+from gateway.streams.second_opinion import SecondOpinion
 from gateway.workers.client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
 from telemetry import NO_SPAN, Span
 
@@ -76,6 +77,7 @@ class Attempts:
         """The lease of an attempt that has brought no audio yet."""
         self._migrations_before = 0
         self._failover = self._new_failover()
+        self.second_opinion = SecondOpinion(gateway.pool)
         self.hearing = Hearing()
         self.span = NO_SPAN
         """The span of the speech that is tried."""
@@ -88,6 +90,7 @@ class Attempts:
     def renew(self, span: Span = NO_SPAN) -> None:
         """Other speech begins, with a span of its own: what failed so far is not held against it."""
         self.forgive()
+        self.second_opinion = SecondOpinion(self._gateway.pool)
         self.hearing = Hearing()
         self.span = span
         self.queue_again()
@@ -179,6 +182,8 @@ class Attempts:
         return deadline - time.monotonic()
 
     def _waited_too_long(self, ticket: Ticket) -> ApiError:
+        if self.second_opinion.rejection is not None:
+            return as_api_error(self.second_opinion.rejection)
         if self._patience_until is not None:
             return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
         self._gateway.pool.demand.refused(ticket.requirement)
@@ -212,7 +217,11 @@ class Attempts:
             )
             pool.requeue(ticket, exclude=worker, requirement=work.same_model())
         except RequestRejected as error:
-            raise as_api_error(error) from error
+            if not self.second_opinion.is_to_be_had(worker):
+                raise as_api_error(error) from error
+            self.second_opinion.await_one(worker, error)
+            self._lose_patience(self.hearing.lead_seconds(time.monotonic()))
+            pool.requeue(ticket, exclude=worker, requirement=work.same_model())
         finally:
             self._silent = None
             self._gateway.moved(ticket)
@@ -242,13 +251,20 @@ class Attempts:
             now = time.monotonic()
             lead_seconds = self.hearing.lead_seconds(now)
             self._metrics.client_lead_seconds.observe(lead_seconds)
-            self._patience_until = now + lead_seconds + self._settings.failover_timeout_seconds
+            self._lose_patience(lead_seconds)
+
+    def _lose_patience(self, lead_seconds: float) -> None:
+        """Another worker is waited for; the client hears a pause after so many seconds."""
+        if self._patience_until is None:
+            limit_seconds = lead_seconds + self._settings.failover_timeout_seconds
+            self._patience_until = time.monotonic() + limit_seconds
 
     def heard(self, audio_seconds: float) -> None:
         """So much audio came; 0 at the end of a clip, and for text."""
         now = time.monotonic()
         if self._silent is not None:
             self._gateway.pool.reports.audio_came(self._silent.worker, self._silent.ticket)
+            self.second_opinion.taken(self._silent.worker)
             self._silent.worker.figures.first_audio(now - self._silent.granted_at)
             self._silent = None
         if self._patience_until is not None:

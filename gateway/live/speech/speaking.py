@@ -178,7 +178,8 @@ class Speaking:
                 if clip.finish_reason is not None:
                     await self._end(clip, clip.finish_reason)
         except RequestRejected as error:
-            if error.detail.param != "text":
+            another_may = self._attempts.second_opinion.is_to_be_had(lease.worker, at_once=True)
+            if error.detail.param != "text" or another_may:
                 raise
             await self._end(clip, "refused")
             self._session.complain(as_api_error(error))

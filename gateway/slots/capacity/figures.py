@@ -15,7 +15,7 @@ from worker.protocol import FLAWS
 
 WINDOW_REQUESTS = 256
 FAILURES = (
-    "closed", "corrupt", "failed", "leaving", "model", "sequence", "silence", "stale", "stalled",
+    "closed", "corrupt", "failed", "leaving", "model", "rejected", "sequence", "silence", "stale", "stalled",
     "unreachable",
 )  # fmt: skip
 """Why attempts fail on a worker."""

@@ -129,11 +129,13 @@ async def test_no_other_model_speaks_than_the_one_that_the_voice_names(
     assert not worker.requests
 
 
+EMPTY = ErrorDetail(
+    message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
+)
+
+
 async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
-    refusal = ErrorDetail(
-        message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
-    )
-    worker = ScriptedWorker([Act(), Act(refusal=refusal), Act()])
+    worker = ScriptedWorker([Act(), Act(refusal=EMPTY), Act()])
     async with gateway_of(worker) as gateway:
         client = Client(gateway)
         await client.say_all(*SENTENCES)
@@ -142,6 +144,16 @@ async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
     assert reasons == ["stop", "refused", "stop"]
     (complaint,) = client.of_type("error")
     assert (complaint["fatal"], complaint["error"]["code"]) == (False, "empty")
+
+
+async def test_text_that_another_worker_takes_is_said() -> None:
+    wrong, sound = ScriptedWorker([Act(refusal=EMPTY)]), ScriptedWorker([Act()])
+    async with gateway_of(wrong, sound) as gateway:
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+        assert gateway.pool.workers["w0"].figures.failures["rejected"] == 1
+    assert client.pcm == owed(*SENTENCES)
+    assert not client.of_type("error")
 
 
 async def test_options_that_a_worker_refuses_end_the_session() -> None:

@@ -166,6 +166,49 @@ async def test_what_a_worker_rejects_is_the_fault_of_the_request() -> None:
     assert len(worker.requests) == 1
 
 
+async def test_what_one_worker_calls_wrong_another_one_takes_and_the_first_is_doubted() -> None:
+    wrong, sound = ScriptedWorker([Act(refusal=TOO_LONG)]), ScriptedWorker([Act()])
+    async with gateway_of(wrong, sound) as gateway:
+        prefer_the_first(gateway)
+        outcome = await speak(gateway, ear := Ear())
+        liar = gateway.pool.workers["w0"]
+        assert liar.trust.on_trial and liar.figures.failures["rejected"] == 1
+        assert not gateway.pool.workers["w1"].trust.on_trial
+    assert (ear.pcm, outcome.migrations) == (CLIP, 0)
+    assert (len(wrong.requests), len(sound.requests)) == (1, 1)
+
+
+async def test_what_two_workers_call_wrong_is_wrong_and_nobody_is_doubted() -> None:
+    workers = [ScriptedWorker([Act(refusal=TOO_LONG)]) for _ in range(3)]
+    async with gateway_of(*workers) as gateway:
+        with pytest.raises(ApiError) as refused:
+            await speak(gateway, Ear())
+        assert not any(worker.trust.on_trial for worker in gateway.pool.workers.values())
+    assert refused.value.code == "text_too_long"
+    assert sum(len(worker.requests) for worker in workers) == 2
+
+
+async def test_a_worker_with_another_model_contradicts_nobody() -> None:
+    short, other = ScriptedWorker([Act(refusal=TOO_LONG)]), ScriptedWorker([Act()], revision="2")
+    async with gateway_of(short, other) as gateway:
+        prefer_the_first(gateway)
+        with pytest.raises(ApiError, match="too long"):
+            await speak(gateway, Ear())
+    assert not other.requests
+
+
+async def test_who_waits_in_vain_for_another_worker_hears_what_the_first_one_said() -> None:
+    wrong, taken = ScriptedWorker([Act(refusal=TOO_LONG)]), ScriptedWorker([Act(1, "hang")], slots=1)
+    async with gateway_of(wrong, taken, failover_timeout_seconds=0.1, queue_timeout_seconds=60) as gateway:
+        gateway.pool.reports.refused(gateway.pool.workers["w0"])
+        first = asyncio.create_task(speak(gateway, ear := Ear()))
+        await ear.on_audio.wait()
+        with pytest.raises(ApiError, match="too long"):
+            await speak(gateway, Ear())
+        first.cancel()
+        await asyncio.wait({first})
+
+
 async def test_what_was_begun_is_not_lost_by_who_rejects_it_later() -> None:
     worker = ScriptedWorker([Act(2, "cut"), Act(refusal=TOO_LONG), Act()])
     async with gateway_of(worker) as gateway:

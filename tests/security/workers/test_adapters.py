@@ -94,3 +94,20 @@ async def test_nor_has_it_belong_to_a_model_that_it_does_not_serve(
     async with stage(tmp_path, Reader(**lie), Reader()) as mixed:
         made = await mixed.upload("ann", b"ann's")
     assert (made.model, made.model_revision) == ("alpha", "1")
+
+
+async def test_a_worker_that_calls_every_adapter_wrong_is_doubted(tmp_path: Path) -> None:
+    async with stage(tmp_path, Reader(rejects=True), Reader()) as mixed:
+        assert (await mixed.upload("ann", b"ann's")).owner == "ann"
+        liar, other = mixed.fleet.workers
+        assert liar.trust.on_trial and not other.trust.on_trial
+
+
+async def test_an_adapter_is_wrong_where_two_workers_say_so(tmp_path: Path) -> None:
+    readers = [Reader(rejects=True) for _ in range(3)]
+    async with stage(tmp_path, *readers) as mixed:
+        with pytest.raises(ApiError) as refused:
+            await mixed.upload("ann", b"ann's")
+        assert (refused.value.status_code, refused.value.code) == (422, "invalid_adapter")
+        assert [reader.read for reader in readers] == [1, 1, 0]
+        assert not any(worker.trust.on_trial for worker in mixed.fleet.workers)
