@@ -48,6 +48,13 @@ _ENGLISH = re.compile(
     re.I,
 )
 """Words that hardly any other language has."""
+_COUNTED = re.compile(
+    r"\d[\d.,]{0,12}\s(?:[a-z]{2,12}\s)?(?:dogs|cats|birds|eggs|apples|cups|bowls|slices|teaspoons|tablespoons|hours|"
+    r"days|weeks|months|years|feet|pounds|people|women|children|boys|girls|friends|students|players|books|songs|words|"
+    r"houses|trees|flowers|shoes|things|steps)\b",
+    re.I,
+)
+"""What there is so much of, in a text that may have no other words; in English alone it is written so."""
 _ADDRESS = re.compile(r"[!-~]*[@/_\d][!-~]*")
 """And figures, codes and units."""
 _loading = threading.Lock()
@@ -78,7 +85,7 @@ def told_language(text: str, known: Sequence[str], otherwise: str | None = None)
     if len(found) < 2:
         return next(iter(found), otherwise)
     is_long = sum(map(str.isalpha, sample)) >= _LEAST_LETTERS
-    return (is_long and _identified(sample, found)) or otherwise or _short_english(sample, found)
+    return (is_long and _identified(sample, found)) or otherwise or _short_english(text, sample, found)
 
 
 def is_loaded(known: Sequence[str]) -> bool:
@@ -109,11 +116,13 @@ def _identified(text: str, known: set[str], least: float = _LEAST_CONFIDENCE) ->
     return code if code and chances[code] >= least * sum(chances.values()) else None
 
 
-def _short_english(text: str, known: set[str]) -> str | None:
+def _short_english(text: str, sample: str, known: set[str]) -> str | None:
     """English, where a word of a short text is English alone and no other of `known` is likelier."""
-    if "en" not in known or not _ENGLISH.search(text):
+    if "en" not in known:
         return None
-    return "en" if _identified(text, known, least=0.0) == "en" else None
+    if _COUNTED.search(text, 0, _MOST_CHARACTERS):
+        return "en"
+    return "en" if _ENGLISH.search(sample) and _identified(sample, known, least=0.0) == "en" else None
 
 
 @cache

@@ -52,7 +52,8 @@ def test_what_is_too_short_is_like_the_text_around(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["I have 5 dogs.", "It costs $5.20.", "See you at 3:30.", "It's 5°C.", "Only 3 left!", "They won 4-2.",
-     "You owe $5.", "Buy 2, get 1 free.", "From 9 to 5.", "I'm 42.", "That was 1999."],
+     "You owe $5.", "5 dogs", "3 big eggs", "2,000 people", "10 years old",
+     "Buy 2, get 1 free.", "From 9 to 5.", "I'm 42.", "That was 1999."],
 )  # fmt: skip
 def test_a_few_english_words_tell(text: str) -> None:
     assert (told_language(text, EUROPEAN), told_language(text, EUROPEAN, "de")) == ("en", "de")
@@ -63,7 +64,8 @@ def test_a_few_english_words_tell(text: str) -> None:
     "text",
     ["Ich bin 5.", "Um 3.", "Es kostet 5 €.", "Will 5.", "Was? Um 9?", "Jeg har 5.", "At have 5.",
      "Vi vil have 5.", "Le 5 mai.", "C'est 5 €.", "Il 5 maggio.", "Are 5.", "Ik heb 5.", "Hij was 30.",
-     "Of 5 of 6.", "To 5 zł.", "Do 9 ao 5.", "Has 5.", "On 5.", "Can 5.", "Page 12", "Dr. Who", "5 km"],
+     "Of 5 of 6.", "To 5 zł.", "Do 9 ao 5.", "Has 5.", "On 5.", "Can 5.", "Page 12", "Dr. Who", "5 km",
+     "3 Hunde", "5 chiens", "4 gatos", "5 oranges", "2 letters", "3 messages"],
 )  # fmt: skip
 def test_a_few_other_words_are_not_english(text: str) -> None:
     assert told_language(text, EUROPEAN) != "en"
