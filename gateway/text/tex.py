@@ -52,6 +52,17 @@ _RELATION = re.compile(r"(?<![A-Za-z$])[A-Za-z]\s?[<>=]|[<>=]\s?[A-Za-z](?![A-Za
 _PROGRAM = re.compile(r"[\"';]|\\\||\s-[A-Za-z]{2}")
 _SUM = re.compile(r"\s?[\w)]\s?[-+=<>]\s?[\w(]|\s?[A-Za-z]\s?\Z")
 """What tells formulas from prices, regular expressions and lines of a shell."""
+_BRACED = r"\{(?:[^{}\n]|\{[^{}\n]{0,80}\}){0,120}\}"
+_NAMED = (
+    r"\\(?:[dtc]?frac|sqrt|sum|prod|int|lim|infty|partial|nabla|left|right|text|math(?:bb|bf|cal|rm)|vec|d?binom|"
+    r"leq?|geq?|neq?|approx|equiv|times|cdot|div|pm|in|to|(?:long)?rightarrow|Rightarrow|implies|"
+    r"[Aa]lpha|[Bb]eta|[Gg]amma|[Dd]elta|(?:var)?epsilon|[Tt]heta|[Ll]ambda|[Ss]igma|[Oo]mega|[Pp]hi|[Pp]si|[Pp]i|mu|"
+    r"sin|cos|tan|log|ln|exp|max|min)(?![A-Za-z])"
+)
+"""What formulas alone have, and no path and no regular expression."""
+_SET = rf"(?:\s?{_BRACED}|\s?[_^](?:{_BRACED}|[A-Za-z0-9]|\\[A-Za-z]{{1,12}}))"
+_BARE = rf"(?<![A-Za-z]{{2}})(?<![\\/:.\"']){_NAMED}(?:\[\w\])?{_SET}{{0,4}}(?!\\[a-z]{{1,20}}\.|/)"
+_RAISED_BY = rf"(?<![A-Za-z0-9])[A-Za-z0-9]\^(?=\{{[^{{}}\n]{{0,40}}\\){_BRACED}"
 _PROSE = re.compile(r"[A-Za-z]{3}|[^\x00-\x7f]|\A\s?[),.;]")
 """Words, and how they go on behind "($$": no formula, unless something else tells of one."""
 
@@ -146,5 +157,6 @@ TEX = (
     rule(
         r"\\begin\{(?P<name>equation|align|gather|math)\*?\}(?P<tex>[^$]{1,600}?)\\end\{(?P=name)\*?\}", _all
     ),
-    rule(r"\\[dt]?frac\{[^{}\n]{1,80}\}\{[^{}\n]{1,80}\}|\\sqrt\{[^{}\n]{1,80}\}", _all),
+    rule(_RAISED_BY, _all),
+    rule(_BARE, _all),
 )

@@ -33,6 +33,14 @@ MORE = {
     r"$\{1, 2\}$, $A \setminus B$, $\emptyset$, $\neg p \lor q$": "{one, two}, A minus B, the empty"
     " set, not p or q",
 }
+BARE = {
+    r"The area is \pi r^2, e^{i\pi} + 1 = 0, 2\pi r": "The area is pi r squared, e to the power of (i pi)"
+    " plus one equals zero, two pi r",
+    r"\sum_{i=1}^{n} i = \frac{n(n+1)}{2}, a \leq b": "the sum from i equals one to n of i equals (n(n plus"
+    " one)) over two, a is less than or equal to b",
+    r"x = \frac{-b \pm \sqrt{b^2-4ac}}{2a}": "x equals (minus b plus or minus the square root of (b squared"
+    " minus four ac)) over two a",
+}
 CHINESE = {
     r"设$x^2+y^2=z^2$，则$\frac{a}{b}$和$\frac{1}{2}$。": "设x的平方加y的平方等于z的平方，"
     "则b分之a和二分之一。",
@@ -45,11 +53,13 @@ OTHERS = {
     r"find . \( -name 'x_1' -o -name y \)": r"find . \( -name 'x one' -o -name y \)",
     r"grep \(foo\|bar\)": r"grep \(foo\|bar\)",
     r"sed 's/a\(b\)c/x/'": r"sed 's/a\(b\)c/x/'",
+    r"in C:\pi\in.txt": r"in C colon backslash pi backslash in dot txt",
+    r'..\in\x, re.sub(r"\in\b"), \newline': r'..\in\x, re.sub(r"\in\b"), \newline',
     "echo $A and $B, then": "echo $A and $B, then",
 }
 
 
-@pytest.mark.parametrize(("written", "spoken"), [*ENGLISH.items(), *MORE.items()])
+@pytest.mark.parametrize(("written", "spoken"), [*ENGLISH.items(), *MORE.items(), *BARE.items()])
 def test_a_formula_is_read_in_english(written: str, spoken: str) -> None:
     assert normalise(written, "en").text.strip() == spoken
 
