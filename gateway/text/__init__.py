@@ -15,6 +15,7 @@ steps.py       work that is done a bit at a time
 pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
 tex.py         formulas of TeX
+cards.py       playing cards
 lines.py       where a line ends that no sign ends
 printable.py   which characters a line of words may hold
 lookalikes.py  which letters of other scripts look like Latin ones

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Mapping
 
@@ -21,7 +22,14 @@ _WINDOWS = (
     r"(?:[\w.$%~()+@&-](?:[\w.$%~()+@& -]{0,60}[\w.$%~()+@&-])?\\){0,12}(?:[\w.$%~()+@&-]{0,60}[\w)])?"
 )
 """A path of Windows, in whose folders there may be spaces."""
-_TAIL = r"(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~/?#@!$&'()*+,;=%:]*[A-Za-z0-9/=])?"
+_IPV6 = (
+    r"(?<![A-Za-z0-9:.])(?<![A-Za-z0-9_]\[)(?P<say>(?P<address>(?:[0-9A-Fa-f]{0,4}:){2,7}"
+    r"(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4}))(?P<rest>%[A-Za-z0-9]{1,15}|/\d{1,3})?)(?![A-Za-z0-9:]|\.\d)"
+)
+_BRACKETED = r"\[[0-9A-Fa-f:.]{2,45}\]"
+_LEAST_GROUP = 3
+"""Characters of one group of such an address, which "1::2" does not have."""
+_TAIL = r"(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~/?#@!$&'()*+,;=%:]*[A-Za-z0-9/=]|/)?"
 
 
 def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tuple[Rule, ...]:
@@ -39,14 +47,22 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
     def say_all(match: re.Match[str]) -> str:
         return say(match["say"])
 
+    def say_ipv6(match: re.Match[str]) -> str | None:
+        return (
+            say(f"{' '.join(match['address'])} {match['rest'] or ''}") if _is_ipv6(match["address"]) else None
+        )
+
     edge = r"(?<![A-Za-z0-9_@./-])"
     folders = r"(?:[A-Za-z0-9_-]{1,64}[/\\]){0,9}"
     name = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]{1,20}){0,3}"
     return (
         rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@{_HOST}[A-Za-z]{{2,}})", say_all),
         rule(
-            rf"{edge}(?P<say>[a-z]{{2,6}}://(?:{_HOST}[A-Za-z]{{2,}}|[A-Za-z0-9.-]+){_TAIL})", say_url, re.I
+            rf"{edge}(?P<say>[a-z]{{2,6}}://(?:{_HOST}[A-Za-z]{{2,}}|[A-Za-z0-9.-]+|{_BRACKETED}){_TAIL})",
+            say_url,
+            re.I,
         ),
+        rule(_IPV6, say_ipv6),
         rule(rf"{edge}(?P<say>localhost:\d{{1,5}}(?:/[A-Za-z0-9._~/-]*[A-Za-z0-9])?)(?!\w)", say_url),
         rule(rf"{edge}(?P<say>www\.{_HOST}[A-Za-z]{{2,}}{_TAIL})", say_url, re.I),
         rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
@@ -61,3 +77,13 @@ def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tup
             say_all,
         ),
     )
+
+
+def _is_ipv6(text: str) -> bool:
+    """Not what C++ and Python write with colons."""
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    is_long = text.startswith("::") or any(len(group) >= _LEAST_GROUP for group in text.split(":"))
+    return is_long and re.search(r"\d", text) is not None

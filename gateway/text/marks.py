@@ -8,6 +8,7 @@ import html
 import re
 import unicodedata
 
+from gateway.text.cards import CARDS
 from gateway.text.lines import LINES
 from gateway.text.rules import Rules, rule
 from gateway.text.tex import TEX
@@ -80,6 +81,8 @@ _SLANTED = r"(?:[^_\n]|\n(?!\n)){0,500}?(?<!\s)"
 """The rest of what stands between two "_", within a paragraph."""
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
 _LOWERED = str.maketrans(_SUBSCRIPT, "0123456789")
+_SPACED = r"[^\W\d_](?:[ \t][^\W\d_]){0,30}"
+"""A word with a space between its letters, as on a poster."""
 _FORMULA = r"A-Za-z0-9()\[\]"
 _WIDE = "０-９Ａ-Ｚａ-ｚ％＃＄＋＝＠～"
 
@@ -87,6 +90,12 @@ _WIDE = "０-９Ａ-Ｚａ-ｚ％＃＄＋＝＠～"
 def _folded(match: re.Match[str]) -> str:
     """As wide as letters are, and on their line."""
     return unicodedata.normalize("NFKC", match[0])
+
+
+def _closed(match: re.Match[str]) -> str | None:
+    """Words whose letters stand apart; of "A B  C D" they are none."""
+    is_word = re.search(r"(?:[^\W\d_][ \t]){2}[^\W\d_]", match[0])
+    return re.sub(r"(?<=\S)[ \t](?=\S)", "", match[0]) if is_word else None
 
 
 MARKS = Rules(
@@ -172,8 +181,17 @@ MARKS = Rules(
         re.M,
     ),
     rule(rf"{STARS}|(?<=\d)★(?![★☆])", lambda match: match[0]),
+    *CARDS,
     rule(rf"(?![♩♪]\.?\s?=){EMOJI}", ""),
     rule("[\ufe0e\ufe0f\u200d\u20e3]", ""),
+    rule(
+        rf"(?<![^\W_]){_SPACED}(?:[ \t]{{2,5}}{_SPACED}){{1,9}}(?![^\W_])",
+        _closed,
+    ),
+    rule(
+        r"(?<![\u3400-\u9fff])[\u3400-\u9fff](?: [\u3400-\u9fff]){3,40}(?![\u3400-\u9fff])",
+        lambda match: match[0].replace(" ", ""),
+    ),
     rule("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", ""),
     rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),
     rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?![\w√−+|(\[-])", ""),

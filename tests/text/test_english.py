@@ -235,7 +235,7 @@ def test_a_sentence_goes_on_behind_what_is_shortened() -> None:
         "It is at I B M. He likes it, etcetera. The U S Army"
     )
     assert normalise("We met on Mon. Then we left on 5 Nov.", "en").text == (
-        "We met on Mon. Then we left on the fifth of November."
+        "We met on Monday. Then we left on the fifth of November."
     )
 
 

@@ -41,7 +41,7 @@ ENGLISH = {
     "1/2 lb, 3/4 mi, 1 1/2 oz, ½ tsp, 2¼ km": "one half pound, three quarters of a mile, one and a half"
     " ounces, one half teaspoon, two and a quarter kilometers",
     "Add 3 tbsp. oil.": "Add three tablespoons oil.",
-    "$5/hr at 45°N": "five dollars per hour at forty-five degrees N",
+    "$5/hr at 45°N": "five dollars per hour at forty-five degrees north",
     "Jan 1–3, 2024 or May 5-7": "January first to third, twenty twenty-four or May fifth to seventh",
     "5–7 May 2024": "the fifth to the seventh of May twenty twenty-four",
     "Mon-Fri 9am": "Monday to Friday nine a m",
@@ -69,7 +69,7 @@ ENGLISH = {
     " seconds, five meters",
     "6 ft. 2 in. tall, 20 mins. 15 secs": "six feet two inches tall, twenty minutes fifteen seconds",
     "5' 11\" or 32\" TV, 3' x 5'": "five feet eleven inches or thirty-two inch TV, three by five feet",
-    "40°26′46″N": "forty degrees twenty-six minutes forty-six seconds N",
+    "40°26′46″N": "forty degrees twenty-six minutes forty-six seconds north",
     "550e8400-e29b-41d4-a716-446655440000": "five five zero e eight four zero zero, e two nine b, four one d"
     " four, a seven one six, four four six six five five four four zero zero zero zero",
     "00:1A:2B:3C:4D:5E": "zero zero, one A, two B, three C, four D, five E",

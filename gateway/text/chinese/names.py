@@ -15,6 +15,11 @@ _BOOKS = (
     "马太福音|马可福音|路加福音|约翰福音|使徒行传|罗马书|哥林多[前后]书|加拉太书|以弗所书|腓立比书|歌罗西书|帖撒罗尼迦[前后]书|提摩太[前后]书|"
     "提多书|希伯来书|雅各书|彼得[前后]书|约翰[一二三壹贰叁]书|犹大书|启示录|古兰经"
 )
+_SHORT_BOOKS = (
+    "林[前后]|帖[前后]|提[前后]|彼[前后]|约[一二三壹贰叁]|撒[上下]|王[上下]|代[上下]|(?<=[（(；;])(?:创|出|利|民|申|书|士|得|拉|尼|斯|伯|诗|箴|传|"
+    "歌|赛|耶|哀|结|但|何|珥|摩|俄|拿|弥|鸿|哈|番|该|亚|玛|太|可|路|约|徒|罗|加|弗|腓|西|多|门|来|雅|犹|启)"
+)
+"""As they are cited; one character alone is a book at the beginning of a note."""
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _MODELS = "歼轰运直苏图风格征舟娥"
 """Where the names of aircraft and rockets end: 苏-35, 东风-41, 长征-5."""
@@ -22,7 +27,7 @@ _MODELS = "歼轰运直苏图风格征舟娥"
 
 def _verse(match: re.Match[str]) -> str:
     last = f"到{cardinal(int(match['last']))}" if match["last"] else ""
-    chapter = "篇" if match["book"] == "诗篇" else "章"
+    chapter = "篇" if match["book"] in ("诗篇", "诗") else "章"
     first = f"{cardinal(int(match['chapter']))}{chapter}{cardinal(int(match['verse']))}"
     if match["chapter2"]:
         return f"{first}节到{cardinal(int(match['chapter2']))}{chapter}{cardinal(int(match['last']))}节"
@@ -105,7 +110,7 @@ def _arc(match: re.Match[str]) -> str:
 _SET = r"\d{1,2}[-:：]\d{1,2}(?:[（(]\d{1,2}[）)])?"
 RULES: tuple[Rule, ...] = (
     rule(
-        rf"(?P<book>{_BOOKS})》?\s?(?P<say>(?P<chapter>\d{{1,3}})[:：](?P<verse>\d{{1,3}})"
+        rf"(?P<book>{_BOOKS}|{_SHORT_BOOKS})》?\s?(?P<say>(?P<chapter>\d{{1,3}})[:：](?P<verse>\d{{1,3}})"
         r"(?:[-–—~～](?:(?P<chapter2>\d{1,3})[:：])?(?P<last>\d{1,3}))?)(?![\d:])",
         _verse,
     ),
@@ -149,7 +154,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d.-])(0\d{2,3}-\d{3,4}[- ]?\d{4})(?:-(\d{2,5}))?(?![\d-])",
         lambda match: phone(match[1]) + (f"转{phone(match[2])}" if match[2] else ""),
     ),
-    rule(r"(?:^|(?<=[，。！？~～\s哈呜]))(?P<say>6{3,}|23{3,}|5{3,})(?=[，。！？~～\s]|$)", say_digits),
+    rule(r"(?:^|(?<=[，。！？~～\s哈呜波太真]))(?P<say>6{3,}|23{3,}|5{3,})(?=[，。！？~～\s]|$)", say_digits),
     rule(r"(?:Windows|Win|Android|iOS|macOS|iPhone)\s?\d{1,2}(?P<say>/)(?=\d{1,2}(?!\d))", "、"),
     rule(r"(?<=[今明后昨前][天日][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),
     rule(r"(?<=周[一二三四五六日天][（(])(\d{1,2})/(\d{1,2})(?=[）)])", _day),

@@ -13,7 +13,7 @@ _BETWEEN = {
     "∈": "属于", "∉": "不属于", "⊂": "包含于", "⊆": "包含于", "∪": "并", "∩": "交", "⊥": "垂直于",
     "≡": "恒等于", "∥": "平行于", "≌": "全等于", "∽": "相似于", "∝": "正比于", "⇌": "可逆生成",
 }  # fmt: skip
-_SHORT_NUMBERS = "1(?:10|19|20|22)"
+_SHORT_NUMBERS = "1(?:1[01249]|2[02])"
 """Which the grammars read as of a telephone, whatever is measured."""
 _FORMULA = re.compile(r"[A-Z][A-Za-z0-9)]*\s?$")
 _MENU = re.compile("设置|菜单|点击|选择|打开|进入|文件|工具|选项|我的")
@@ -71,6 +71,7 @@ def _integral(match: re.Match[str]) -> str:
     return f"从{first}到{'无穷大' if last == '∞' else number(last.translate(FIGURES))}的积分，"
 
 
+ABSOLUTE = r"\|(?P<term>[A-Za-z0-9−-][A-Za-z0-9\s+−*/^-]{0,30})\|(?=\s?[=<>≤≥]\s?[\w−-])"
 _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _RUNS = {"∑": "求和", "∏": "求积", "∫": "积分"}
 RULES: tuple[Rule, ...] = (
@@ -84,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![A-Za-z])lim\((?=[^()]{1,30}→)", "极限，当"),
     rule(r"(?<![A-Za-z])lim\([^()]{1,30}→[^()]{1,30}(?P<say>\)\s?)", "时，"),
+    rule(rf"(?<![\w|)]){ABSOLUTE}", lambda match: f"{match['term']}的绝对值"),
     rule(rf"∫(?P<first>[₀-₉]{{1,3}})(?P<last>[{RAISED}]{{1,3}}|∞)\s?", _integral),
     rule(r"(?<![A-Za-z])log(\d{1,2})\s(\d{1,6}|[a-z])(?![\w.])", _logarithm),
     rule(r"≡(?=[^，。]{1,12}\(mod)", "同余于"),

@@ -17,7 +17,7 @@ _SIGNS = {
     ".": "点", "/": "斜杠", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和", ":": "冒号",
     "@": "艾特", "#": "井号", "%": "百分号", "+": "加", "~": "波浪号", ",": "逗号", "*": "星号",
     "\\": "反斜杠",
-    "(": "", ")": "", "!": "", "'": "", "$": "", ";": "",
+    "(": "", ")": "", "[": "", "]": "", "!": "", "'": "", "$": "", ";": "",
 }  # fmt: skip
 _VULGAR = {
     "½": "二分之一", "⅓": "三分之一", "⅔": "三分之二", "¼": "四分之一", "¾": "四分之三", "⅕": "五分之一",
@@ -60,6 +60,11 @@ def _ratio(match: re.Match[str]) -> str:
     return f"{number(match[1])}比{number(match[2])}"
 
 
+def _scale(match: re.Match[str]) -> str:
+    """Of a map."""
+    return f"{number(match['first'])}比{number(match['last'])}"
+
+
 def _version(match: re.Match[str]) -> str:
     return "点".join(digits(group) if len(group) > 2 else number(group) for group in match["say"].split("."))
 
@@ -67,6 +72,11 @@ def _version(match: re.Match[str]) -> str:
 def _roman(match: re.Match[str]) -> str | None:
     value = roman(match["say"])
     return None if value is None else cardinal(value)
+
+
+def _ruler(match: re.Match[str]) -> str | None:
+    value = roman(match["say"])
+    return None if value is None else f"{cardinal(value)}世"
 
 
 def _fraction(match: re.Match[str]) -> str | None:
@@ -115,6 +125,7 @@ def _power(match: re.Match[str]) -> str:
     return {"2": "的平方", "3": "的立方"}.get(power) or f"的{minus}{number(power.lstrip('-'))}次方"
 
 
+_RULERS = "亨利|路易|查理|查尔斯|威廉|爱德华|乔治|腓特烈|菲利普|伊丽莎白|拿破仑|保罗|庇护|本笃|若望|约翰"
 _TAKES = re.compile(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$")
 _HAN = "\u3400-\u9fff"
 _OPERAND = r"(?<=[0-9A-Za-zα-ωΔ²³⁰¹⁴-⁹ⁿ)}\]|°%％℃])"
@@ -148,6 +159,8 @@ RULES: tuple[Rule, ...] = (
         r"(?P<say>\d{3,20}(?: \d{3,4}){0,5})(?!\d)",
         lambda match: "，".join(map(digits, match["say"].split())),
     ),
+    rule(r"(?:密码|验证码|账号|微信号?)[：:是为]{0,2}\s?[A-Za-z]{1,12}(?P<say>\d{3,12})(?!\d)", say_digits),
+    rule(r"(?<![A-Za-z0-9_.])@[A-Za-z_\u3400-\u9fff]{1,20}(?P<say>\d{2,12})(?!\d)", say_digits),
     rule(r"(?P<say>\d{3,4})(?=[A-D]?(?:会议室|教室|室|房间))", say_digits),
     rule(
         rf"(?<![A-Za-z\d.,])({NUMBER})\s?g(?![A-Za-z0-9]|/[A-Za-z]|网|手机|信号|时代|技术|基站|芯片|流量)",
@@ -183,6 +196,8 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d:.A-Za-z])(?P<hour>1[0-2]|[1-9])\s?(?P<half>[AaPp][Mm])(?![A-Za-z])(?P<minute>)(?P<second>)",
         _time,
     ),
+    rule(r"(?<![\d.:：])(1)\s?[:：]\s?(\d{3,9})(?=\s?的?(?:比例尺?|地[形]?图|模型))", _ratio),
+    rule(r"比例尺?[为是：:]?\s?(?P<say>(?P<first>1)\s?[:：]\s?(?P<last>\d{3,9}))(?!\d)", _scale),
     rule(rf"(?<![\d.:{_NUMBERED}])(\d+(?:\.\d+)?)\s?[:：]\s?(?!\d{{5}})(\d+(?:\.\d+)?)(?![\d:])", _ratio),
     rule(
         r"(?<![\d.])(\d{1,3})-(\d{1,3})(?=获胜|战胜|战平|击败|领先|落后|惨败|告负|胜|负|平|的比分|的比)",
@@ -203,6 +218,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"[①-⑳]", lambda match: cardinal(ord(match[0]) - ord("①") + 1)),
     rule(r"(?<=[楼栋幢座])\s?(?P<say>\d{1,2})(?=单元)", say_number),
     rule(rf"[{''.join(_ROMAN_SIGNS)}]", lambda match: cardinal(_ROMAN_SIGNS[match[0]])),
+    rule(rf"(?:{_RULERS})(?P<say>[IVX]{{1,5}})(?![A-Za-z0-9世])", _ruler),
     rule(r"(?<=第)(?P<say>[IVXLC]+)(?![A-Za-z])", _roman),
     rule(
         rf"(?<=[{_HAN}])(?P<say>II|III|IV|VI{{1,3}}|IX|XI{{1,3}}|XI?V|XVI{{0,3}}|XIX|XX|VII)(?![A-Za-z0-9])",

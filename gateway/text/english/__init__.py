@@ -31,6 +31,7 @@ from gateway.text.english import (
 from gateway.text.english.measures import lasting, quantities, rates, sizes
 from gateway.text.english.numbers import cardinal, digits
 from gateway.text.english.subjects import (
+    cards,
     citations,
     doses,
     formulas,
@@ -49,7 +50,7 @@ _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals", "&": "and",
     ":": "colon", "@": "at", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", ",": "comma",
     "*": "star", "\\": "backslash",
-    "(": "", ")": "", "!": "", "'": "", "$": "dollar", ";": "",
+    "(": "", ")": "", "[": "", "]": "", "!": "", "'": "", "$": "dollar", ";": "",
 }  # fmt: skip
 
 
@@ -59,6 +60,7 @@ def _address_number(text: str) -> str:
 
 RULES = Rules(
     *address_rules(_SIGNS, _address_number),
+    *cards.RULES,
     *weather.RULES,
     *offices.RULES,
     *verses.RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.text.english.numbers import cardinal, ordinal, roman
+from gateway.text.english.numbers import cardinal, ordinal, roman, year
 from gateway.text.rules import Rule, rule
 
 _BEFORE_NAME = {
@@ -161,6 +161,12 @@ def _number(match: re.Match[str]) -> str | None:
     return None if value is None else cardinal(value)
 
 
+def _numeral(match: re.Match[str]) -> str | None:
+    """So long that it can be nothing else; from a thousand on it is a year."""
+    value = roman(match["say"])
+    return None if value is None else cardinal(value) if value < _YEARS else year(value)
+
+
 def _pages(match: re.Match[str]) -> str | None:
     """Of a foreword, "xii–xv"; "the page i made" has none."""
     numerals = re.split(r"\s?[-–—]\s?", match["say"].upper())
@@ -189,6 +195,7 @@ def _any(words: object) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
+_YEARS = 1000
 _PAGES = r"[ivxlc]{1,7}(?:\s?[-–—]\s?[ivxlc]{1,7})?\b(?!['’-])"
 _SMALL_ROMAN = "[IVXLC]{2,}|[VX]|[ivx]{1,6}"
 _CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
@@ -272,6 +279,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\b(?:Vol|Ch|Chap|Pt|Art|Sec|Fig)\.\s(?P<say>[IVXLC]+)\b", _number),
     rule(rf"\b(?P<say>(?:vol|ch|chap|pt|art|sec|fig)\.)(?=\s(?:{_SMALL_ROMAN})\b)", _before_number),
     rule(rf"\b(?:vol|ch|chap|pt|art|sec|fig)\.\s(?P<say>{_SMALL_ROMAN})\b", _number),
+    rule(r"(?<![\w.-])(?=[IVX]{4}|[IVXLCDM]{5})(?P<say>[IVXLCDM]{4,15})(?![\w-])", _numeral),
     rule(rf"\b(?P<say>[Pp]{{1,2}}\.)(?=\s{_PAGES})", _before_number),
     rule(rf"\b(?:[Pp]{{1,2}}\.|[Pp]ages?)\s(?P<say>{_PAGES})", _pages),
 )

@@ -217,6 +217,11 @@ RULES: tuple[Rule, ...] = (
         r"(?=[,;:/)]|\s(?:[&~]|[a-z]))",
         lambda match: _WEEKDAYS[match["say"].rstrip(".")],
     ),
+    rule(
+        r"\b(?:on|[Cc]losed|[Oo]pen|[Ee]very|until|till|through|next|[Ll]ast|this)\s(?P<say>(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)s?)"
+        r"(?=[.,;:!?)]|$|\s(?:at|and|&|from|to|only|night|morning|afternoon|evening|\d))",
+        lambda match: _WEEKDAYS[match["say"].rstrip("s")] + ("s" if match["say"].endswith("s") else ""),
+    ),
     rule(rf"\b(?P<say>(?:{'|'.join(_SHORT)})\b\.?)(?=\s\d)", lambda match: _month_name(match["say"])),
     rule(
         rf"\b(?P<from>{_SHOUTED})(?P<to>{_TO}|/)(?P<until>{_SHOUTED})\b",

@@ -166,6 +166,7 @@ RULES = (
         r"\d{3}[-. ]\d{4},?\s(?P<say>x(?P<ext>\d{1,5}))\b", lambda match: f"extension {digits(match['ext'])}"
     ),
     rule(r"\b[Tt]ext\s[A-Z]{2,12}\sto\s(?P<say>\d{4,6})\b", _digits),
+    rule(r"\b[Tt]ext\s(?P<say>\d{5,6}(?<!000))(?![\w-]|[.,]\d)", _digits),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
     rule(r"(?<![\w.,$€£-])(?P<say>\d{3} \d{4} \d{4})(?![\w-]|[.,]\d)", _phone),
     rule(r"(?<![\w-])(?P<say>1-8\d\d-(?:\d{3}-)?)(?=[A-Z][A-Za-z])", lambda match: f"{_phone(match)} "),
@@ -239,6 +240,10 @@ RULES = (
         lambda match: f"season {cardinal(int(match[1]))} episode {cardinal(int(match[2]))}",
     ),
     rule(r"\b(?:[Dd]ial|[Pp]ress)\s(?P<say>(?P<key>[*#])(?P<n>\d{0,4}))(?!\w)", _keys),
+    rule(
+        r"(?<![\w&])#(?=[0-9A-Fa-f]{0,5}\d)(?=\d{0,5}[A-Fa-f])([0-9A-Fa-f]{6})(?!\w)",
+        lambda match: f"hash {_apart(match[1])}",
+    ),
     rule(r"(?<!\w)#s\b", "numbers"),
     rule(r"(?<!\w)(?P<say>#)(?=\d{1,6}[A-Za-z]{3})", "hashtag "),
     rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),

@@ -158,7 +158,10 @@ RULES = (
     ),
     rule(rf"(?P<sign>[$€£])(?P<minus>\()(?P<amount>{NUMBER})\)(?P<land>){_SCALED}", _money),
     rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
-    rule(rf"(?<![A-Z]/)\b{_CODE}\s?(?P<amount>{_AMOUNT})(?![\d]|[.,]\d){_SCALED}(?!\w)", _code),
+    rule(
+        rf"(?<![A-Z]/)\b{_CODE}\s?(?P<amount>{_AMOUNT})(?![\d]|[.,]\d){_SCALED}(?!\w)(?:\.[-–—](?!\w))?",
+        _code,
+    ),
     rule(rf"(?<![\w.,])(?P<amount>{_AMOUNT}){_SCALED}\s?{_CODE}\b(?!/[A-Z])", _code),
     rule(rf"\bRs\.?\s?(?P<amount>{_AMOUNT})(?!\w)(?:\s(?P<scale>{_SCALE})\b)?(?!\s?rupee)", _rupees),
 )

@@ -140,6 +140,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[\w)])[<>](?=\.?\d)", _beside_number),
     rule(r"(?<=[\w)]\|)[<>≤≥](?=[\w(√-])", lambda match: _COMPARISONS[match[0]]),
     rule(r"(?<![\w)<>=-])(?P<say>[<>≤≥])\s?(?=[$€£]?\.?\d)", lambda match: _COMPARISONS[match["say"]][4:]),
+    rule(r"(?<=\d)x\s(?=\d+(?:\.\d+)?\s?(?:mg|g|kg|ml|mL|l|L|oz|lb|[MGT]B)\b)", " times "),
     rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s?(?:mg|g|kg|ml|mL|l|L|[MGT]B|tablets?)\b)", " times "),
     rule(r"(?<=\d)\sx\s(?=\d+(?:\.\d+)?\s=)", " times "),
     rule(r"(?<=[\d½¼¾⅓⅔⅛⅜⅝⅞])\sx\s(?=\d)", " by "),

@@ -108,7 +108,9 @@ _GOES = (
 )
 _GOES_ON = r"(?=\s?(?:[,.;:)!?–-]|$)|\s(?:and|from|to|in|on|until|till|via|daily|sharp|every)\b)(?![.,]\d)"
 """Behind a time, and not behind an amount."""
-_GAME = re.compile(r"\d\+\d{1,2}['’′]|['’′]\s\(?(?:pen|og)\b")
+_GAME = re.compile(
+    r"\d\+\d{1,2}['’′]|['’′]\s\(?(?:pen|og)\b|\b(?:scor(?:ed|ers?)|hat-?trick|booked|sent off)\b"
+)
 """A match, in which goals are scored at so many minutes."""
 _RUN = "[Ii]n|[Aa]t|[Oo]f|[Rr]an|[Rr]un|[Cc]locked|[Tt]imes?:?|PB:?|[Ff]inish(?:ed|ing|es)?|[Rr]ecord:?"
 _AT = "[Aa]t|[Bb]y|[Ff]rom|[Uu]ntil|[Tt]ill|[Bb]efore|[Aa]fter|[Tt]o|[Aa]round"

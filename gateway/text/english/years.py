@@ -134,6 +134,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<=[A-Za-z.\"”],\s)(?P<say>19\d\d(?<!1920)|20[0-4]\d(?<!2048))(?=[;)]|,(?!\s?\d)|\.?\s?$|\.\s[A-Z])",
         _year,
     ),
+    rule(r"\b[Vv]ol\.?\s\d{1,4},\s(?P<say>(?:19|20)\d\d)(?=,|\.?\s?$)", _year),
     rule(r"(?:^|(?<=[.!?:;] ))(?P<say>(?:19[5-9]|20[0-3])\d(?<!00))(?=\s[A-Z][a-z]+\s)", _year),
     rule(r"(?:^|(?<=[.!?] ))(?P<say>(?:19|20)\d\d)(?=\s(?:was|is|will|has|had|saw|brought)\b)", _year),
     rule(

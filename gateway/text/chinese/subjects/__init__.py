@@ -8,13 +8,25 @@ offices.py   parcels, rooms, pages, ranks
 medicine.py  laboratories and doctors
 hardware.py  devices and programs
 measures.py  lengths and weights
+cards.py     playing cards
 """
 
-from gateway.text.chinese.subjects import dates, hardware, measures, medicine, offices, sport, trade, travel
+from gateway.text.chinese.subjects import (
+    cards,
+    dates,
+    hardware,
+    measures,
+    medicine,
+    offices,
+    sport,
+    trade,
+    travel,
+)
 
 __all__ = ["RULES"]
 
 RULES = (
+    *cards.RULES,
     *dates.RULES,
     *sport.RULES,
     *trade.RULES,

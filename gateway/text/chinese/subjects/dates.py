@@ -77,6 +77,10 @@ RULES: tuple[Rule, ...] = (
     rule(r"©\s?(?P<say>(?P<first>(?:19|20)\d\d)\s?[-–—]\s?(?P<last>(?:19|20)\d\d))(?!\d)", _years),
     rule(r"©\s?(?P<say>(?:19|20)\d\d)(?![\d-])", say_digits),
     rule(
+        r"(?<=[A-Za-z.\u3400-\u9fff][，,])\s?(?P<say>(?:19|20)\d\d)[a-z]?(?=[；;)）]|[，,]\s?(?:\d{1,4}\(|pp?\.|第\d))",
+        say_digits,
+    ),
+    rule(
         r"(?:(?<=\d{3}年)|(?<=[月日]))\s?[-–—~～至到]\s?(?P<year>[1-9]\d{2,3})(?=年)",
         lambda match: f"到{digits(match['year'])}",
     ),

@@ -27,6 +27,11 @@ def _address(match: re.Match[str]) -> str:
     )
 
 
+def _colour(match: re.Match[str]) -> str:
+    """ "#FF8800"."""
+    return "井号" + "".join(digits(sign) if sign.isdecimal() else sign for sign in match["n"])
+
+
 def _doi(match: re.Match[str]) -> str:
     return "".join(
         _DOI_SIGNS.get(sign) or (digits(sign) if sign.isdecimal() else sign) for sign in match["say"]
@@ -45,7 +50,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![A-Za-z\d/.])(\d{2,4})/(\d{2,4})\s?(?P<unit>k?Hz|k?[VW]|[MGT]B|mAh)(?![A-Za-z0-9/])", _or),
     rule(r"(?P<say>(?P<n>\d{2,3})V\s?~\s?)\d{2}(?:/\d{2})?\s?Hz", lambda match: f"{number(match['n'])}伏，"),
     rule(r"(?<![A-Za-z])IP(?P<say>[0-6]\d)(?![\d.])", say_digits),
-    rule(r"(?<![\w:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![\w:])", _address),
+    rule(r"(?<![A-Za-z0-9_:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![A-Za-z0-9_:])", _address),
+    rule(r"#(?=[0-9A-Fa-f]{0,5}\d)(?=\d{0,5}[A-Fa-f])(?P<n>[0-9A-Fa-f]{6})(?![A-Za-z0-9_])", _colour),
     rule(r"(?:DOI|doi)[：:]?\s?(?P<say>10\.\d{4,9}/[A-Za-z0-9./:_-]{2,80}[A-Za-z0-9])", _doi),
     rule(r"(?<=\dV)\s?⎓\s?(?=\d)", "，"),
     rule(r"(?<![A-Za-z\d])[A-Z](?P<say>\d)(?=L(?![A-Za-z0-9]))", say_digits),

@@ -15,6 +15,7 @@ _GAME = re.compile(
     "NBA|CBA|WNBA|中超|英超|西甲|意甲|德甲|法甲|欧冠|亚冠|欧联|世界杯|欧洲杯|亚洲杯|[男女][篮足排]|[主客]场|决赛|季后赛|常规赛|小组赛|友谊赛|联赛"
 )
 """Where two teams play."""
+_HAN = "\u3400-\u9fff"
 _COUNTED = "[年月日号天岁元块个名人次分秒时小轮场米公千万亿位脚板篮助级强成场局盘支点度倍]"
 
 
@@ -31,6 +32,15 @@ def _scores(match: re.Match[str]) -> str:
 def _in_game(match: re.Match[str]) -> str | None:
     """Between two teams, "勇士108-102湖人"."""
     return score(match) if _GAME.search(match.string, 0, match.start()) else None
+
+
+def _told_score(match: re.Match[str]) -> str:
+    return f"{cardinal(int(match[2]))}比{cardinal(int(match[3]))}"
+
+
+def _higher_first(match: re.Match[str]) -> str | None:
+    """No range begins with its higher end."""
+    return score(match) if int(match[1]) > int(match[2]) else None
 
 
 def _race(match: re.Match[str]) -> str:
@@ -51,6 +61,8 @@ RULES: tuple[Rule, ...] = (
         score,
     ),
     rule(rf"(?<=[\u3400-\u9fff])(\d{{1,3}})-(\d{{1,3}})(?=[\u3400-\u9fff]{{2}})(?!{_COUNTED})", _in_game),
+    rule(rf"比分[{_HAN}]{{0,5}}(?P<say>(\d{{1,3}})[-–—](\d{{1,3}}))(?![\d-]|[、，,]\s?\d)", _told_score),
+    rule(rf"(?<=[{_HAN}])(\d{{2,3}})-(\d{{2,3}})(?=[{_HAN}]{{2}})(?!{_COUNTED})", _higher_first),
     rule(r"第\d{1,3}(?P<say>['’′])(?!\d)", "分钟"),
     rule(
         r"(?:(?<=控球率)|(?<=支持率)|(?<=得票率))(\d{1,2}(?:\.\d)?)[%％][-–:：](\d{1,2}(?:\.\d)?)[%％]",

@@ -69,12 +69,16 @@ def _part_of(match: re.Match[str]) -> str | None:
 
 def _arc(match: re.Match[str]) -> str:
     degrees, minutes, seconds = (number(re.sub(r"^0+(?=\d)", "", match[part] or "0")) for part in "dms")
-    return f"{degrees} degrees {minutes} minutes{f' {seconds} seconds' if match['s'] else ''} "
+    return f"{degrees} degrees {minutes} minutes{f' {seconds} seconds' if match['s'] else ''}"
+
+
+def _direction(match: re.Match[str]) -> str:
+    return f"{_arc(match)} {_QUARTERS[match['quarter']]}"
 
 
 def _signed_arc(match: re.Match[str]) -> str:
     """Of no quarter of the heavens."""
-    return f"{'minus ' if match['minus'] else ''}{_arc(match).rstrip()}"
+    return f"{'minus ' if match['minus'] else ''}{_arc(match)}"
 
 
 def _place(match: re.Match[str]) -> str:
@@ -183,8 +187,8 @@ _BEGINS = r"(?:(?<![\w./⁄^])|(?<=[A-Za-z]/)|(?<=[a-z]\./)|(?<=[\"”]/)|(?<=\d
 RULES = (
     rule(
         rf"(?<![\w.])(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’]\s?(?:(?P<s>{NUMBER})[″\"”]\s?)?"
-        r"(?=[NSEW]\b)",
-        _arc,
+        r"(?P<quarter>[NSEW])\b",
+        _direction,
     ),
     rule(
         rf"(?<![\w.]){NEGATIVE}(?P<d>\d{{1,3}})°\s?(?P<m>\d{{1,2}}(?:\.\d{{1,6}})?)[′'’](?:\s?(?P<s>{NUMBER})[″\"”])?(?!\w)",
@@ -239,7 +243,10 @@ RULES = (
     rule(r"(?<=\d)\s?(?P<of>wt|vol|mol)\.?\s?%", lambda match: f" {_SHARES[match['of']]} percent"),
     rule(rf"(?<=[½⅓⅔¼¾⅛⅜⅝⅞])\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
     rule(rf"(?:(?<=\d/\d)|(?<=\d/\d\d))\s?(?P<unit>{UNIT}){UNIT_END}", _part_of),
-    rule(r"(?<=\d)\s?[°º]\s?(?=[NSEW]\b)", " degrees "),
+    rule(
+        r"(?<=\d)\s?[°º]\s?(?P<quarter>[NSEW])\b(?!['’])",
+        lambda match: f" degrees {_QUARTERS[match['quarter']]}",
+    ),
     rule(
         rf"(?=[-−\d]){_BEGINS}{NEGATIVE}(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{UNIT}){UNIT_END}",
         _measure,

@@ -56,6 +56,10 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?<=\d)\+\s(?P<unit>yrs?|hrs?|mins?|wks?|lbs)\b", lambda match: f" plus {plural_unit(_unit(match))}"
     ),
+    rule(
+        r"(?<=\d)\s?(?P<unit>yrs|hrs|mins|wks|mos)(?P<of>['’])(?=\s[a-z])",
+        lambda match: f" {plural_unit(_unit(match))}{match['of']}",
+    ),
     rule(r"(?<=[a-z]/kg)/(?P<per>hr?|min|d|day|dose)\b", _per),
     rule(r"(?<=\d)/(?=1[MKk]\s\w+s\b)", " per "),
     rule(

@@ -53,7 +53,7 @@ UNITS = {
     "mIU/L": "milli international unit per liter", "µL": "microliter", "μL": "microliter", "nmol": "nanomole",
     "ºF": "degree Fahrenheit", "ºC": "degree Celsius", "c.": "cup", "pkg": "package", "pkgs": "package",
     "µIU": "micro international unit", "cmH2O": "centimeter of water",
-    "ly": "light year", "kts": "knot", "inHg": "inch of mercury",
+    "ly": "light year", "kts": "knot", "kn": "knot", "inHg": "inch of mercury",
     "Nm": "newton meter", "N·m": "newton meter", "N⋅m": "newton meter", "gsm": "gram per square meter",
     "pcs": "piece", "µF": "microfarad", "μF": "microfarad", "nF": "nanofarad", "pF": "picofarad",
     "mbar": "millibar", "lb-ft": "pound foot", "ft-lb": "foot-pound", "atm": "atmosphere", "dBm": "D B M",

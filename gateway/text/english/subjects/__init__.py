@@ -8,5 +8,6 @@ offices.py    mails, letters and notices
 programs.py   logs of changes and programs
 ratios.py     scales, dilutions, odds
 weather.py    weather at airports
+cards.py      playing cards
 formulas.py   chemistry, algebra, names of models
 """

@@ -24,6 +24,11 @@ def _offset(match: re.Match[str]) -> str:
     return f", U T C {sign} {cardinal(hours)}" + (f" {cardinal(minutes)}" if minutes else "")
 
 
+def _version(match: re.Match[str]) -> str:
+    """ "3.12", which no decimal is."""
+    return " point ".join(map(number, match["say"].split(".")))
+
+
 def _list(match: re.Match[str]) -> str:
     """ "40/65/90", of a game, and "24.61/28.93/33.04"."""
     return ", ".join(map(number, match[0].split("/")))
@@ -41,6 +46,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<=\d:\d\d:\d\d\s\d{4})\s(?P<sign>[+−-])(?P<hours>[01]\d)(?P<minutes>[0-5]\d)(?!\d)",
         _offset,
     ),
+    rule(rf"\b(?:{_VERSIONED})\s(?P<say>\d{{1,2}}\.[1-9]\d)(?![\w%]|\.\d)", _version),
     rule(rf"\b(?:{_VERSIONED})\s\d{{1,2}}(?P<say>/)(?=\d{{1,2}}(?!\d))", ", "),
     rule(r"(?<![\w./:-])\d{1,5}(?:\.\d{1,3})?(?:/\d{1,5}(?:\.\d{1,3})?){3,12}(?![\w/]|\.\d)", _list),
     rule(r"(?<![\w./:-])(?:\d{1,3}/){2}\d{1,3}(?![\w/]|\.\d)", _list),
