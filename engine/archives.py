@@ -38,7 +38,8 @@ _MOST_IN_A_TUPLE = 64
 def check_head(content: bytes) -> None:
     """Check the head of a safetensors file before it is read. Raises WeightError."""
     if len(content) >= _LENGTH.size and _LENGTH.unpack_from(content)[0] > MOST_HEAD_BYTES:
-        raise WeightError(f"the head of the weights has more than {MOST_HEAD_BYTES} bytes")
+        wanted = f"PyTorch's archive nor safetensors with a head of at most {MOST_HEAD_BYTES} bytes"
+        raise WeightError(f"the weights are neither {wanted}")
 
 
 def checked_archive(content: bytes) -> io.BytesIO:

@@ -130,6 +130,7 @@ def state_from_bytes(content: bytes) -> dict[str, Tensor]:
 
 
 def _state_of(content: object, name: str) -> dict[str, Tensor]:
+    """Values alone: an archive also keeps that a tensor was trained, or is read with its sign turned."""
     if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
         content = content["state_dict"]
     if not isinstance(content, Mapping):
@@ -139,7 +140,7 @@ def _state_of(content: object, name: str) -> dict[str, Tensor]:
     strangers = [key for key, value in content.items() if not isinstance(value, Tensor)]
     if strangers:
         raise WeightError(f"{name} holds values that are no tensors: {', '.join(strangers)}")
-    return dict(content)
+    return {key: value.detach().resolve_neg() for key, value in content.items()}
 
 
 def released_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
