@@ -113,7 +113,7 @@ def package_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> 
 
 
 def peft_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> Layout:
-    """Of PEFT's `adapter_config.json`. Raises AdapterError for what is more than LoRA."""
+    """Of PEFT's `adapter_config.json`. Raises AdapterError for more than LoRA, or for other layers."""
     if config.get("peft_type", "LORA") != "LORA":
         raise AdapterError(f"{PEFT_CONFIG_FILE} describes {config['peft_type']!r}, not LORA")
     unserved = [name for name in _PEFT_UNSERVED if config.get(name)]
@@ -148,26 +148,30 @@ def peft_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> Lay
 
 def _peft_expected(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> frozenset[str]:
     targets = config.get("target_modules")
-    tells_all = isinstance(targets, list | tuple) or targets == "all-linear"
-    if not tells_all or any(config.get(name) for name in _PEFT_SOME_LAYERS):
-        return frozenset()
     if targets == "all-linear":
-        return frozenset(layer for layer in adaptable if not _of_decoder(layer))
-    names = _names(targets, "target_modules")
-    return frozenset(layer for layer in adaptable if any(_ends_in(layer, name) for name in names))
+        layers = frozenset(layer for layer in adaptable if not _of_decoder(layer))
+    elif targets is None or isinstance(targets, str):  # a regular expression
+        return frozenset()
+    else:
+        names = _names(targets, "target_modules")
+        layers = frozenset(layer for layer in adaptable if any(_ends_in(layer, name) for name in names))
+    if not layers:
+        raise AdapterError(f"target_modules of {PEFT_CONFIG_FILE} names no layer of this model")
+    return frozenset() if any(config.get(name) for name in _PEFT_SOME_LAYERS) else layers
 
 
 def _patterned(config: Mapping[str, Any], name: str, adaptable: Mapping[str, Size]) -> dict[str, Any]:
-    """Values of `rank_pattern` and the like, per layer. Keys are ends of names; the first that fits counts.
+    """Values of `rank_pattern` and the like, per layer. Keys are ends of names, or whole names behind a `^`;
+    the first that fits counts.
 
-    PEFT also takes regular expressions there. They are refused: a file from elsewhere would decide how long
-    matching takes.
+    PEFT also takes other regular expressions there. They are refused: a file from elsewhere would decide how
+    long matching takes.
     """
     values = config.get(name) or {}
-    if not isinstance(values, Mapping) or not all(re.fullmatch(r"[\w.]+", key) for key in values):
+    if not isinstance(values, Mapping) or not all(re.fullmatch(r"\^?[\w.]+", key) for key in values):
         raise AdapterError(f"{name} of {PEFT_CONFIG_FILE} is not an object whose keys are names of layers")
     in_turn = reversed(values.items())
-    return {layer: value for key, value in in_turn for layer in adaptable if _ends_in(layer, key)}
+    return {layer: value for key, value in in_turn for layer in adaptable if _fits(layer, key)}
 
 
 def _scale(alpha: float, rank: int, rooted: bool) -> float:
@@ -188,6 +192,10 @@ def _below(layer: str, roots: tuple[str, ...]) -> bool:
 
 def _ends_in(layer: str, name: str) -> bool:
     return layer == name or layer.endswith(f".{name}")
+
+
+def _fits(layer: str, key: str) -> bool:
+    return layer == key[1:] if key.startswith("^") else _ends_in(layer, key)
 
 
 def _names(value: Any, name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from models.lora.adapter import Adapter, AdapterError
-from models.lora.files import read_adapter, write_adapter
+from models.lora.files import read_adapter, received_adapter, write_adapter
 from tests.models.lora.conftest import LORA, random_adapter
 from tests.models.lora.edited_files import change, rewrite, to_peft
 
@@ -44,6 +44,21 @@ def test_a_pickle_is_read_without_running_it(written: Path, adapter: Adapter, si
         read_adapter(written, sizes)
 
 
+@pytest.mark.parametrize(
+    "kept", [torch.nn.Parameter, lambda tensor: torch._neg_view(-tensor)], ids=["parameters", "signs turned"]
+)
+def test_tensors_of_an_archive_are_their_values(
+    kept: Any, written: Path, adapter: Adapter, sizes: Sizes
+) -> None:
+    state = load_file(written / "lora_weights.safetensors")
+    torch.save({name: kept(tensor) for name, tensor in state.items()}, written / "lora_weights.ckpt")
+    config = json.loads((written / "lora_config.json").read_text())
+    archive = (written / "lora_weights.ckpt").read_bytes()
+    assert received_adapter(config, archive, sizes).digest == adapter.digest
+    (written / "lora_weights.safetensors").unlink()
+    assert read_adapter(written, sizes).digest == adapter.digest
+
+
 def test_the_layout_of_peft_is_the_same_adapter(written: Path, adapter: Adapter, sizes: Sizes) -> None:
     to_peft(written)
     assert read_adapter(written, sizes).digest == adapter.digest
@@ -71,9 +86,10 @@ def test_peft_may_have_ranks_and_scales_of_some_layers(written: Path, sizes: Siz
 
 def test_of_several_keys_of_peft_that_fit_a_layer_the_first_counts(written: Path, sizes: Sizes) -> None:
     whole = "base_lm.layers.0.self_attn.o_proj"
-    to_peft(written, alpha_pattern={"layers.1.self_attn.o_proj": 12, "o_proj": 16, whole: 20})
+    second = whole.replace("0", "1")
+    to_peft(written, alpha_pattern={f"^{second}": 12, "^o_proj": 4, "o_proj": 16, whole: 20})
     found = read_adapter(written, sizes)
-    assert found.scales[whole] == 4.0 and found.scales[whole.replace("0", "1")] == 3.0
+    assert found.scales[whole] == 4.0 and found.scales[second] == 3.0
 
 
 @pytest.mark.parametrize("beginning", [True, "gaussian", "eva"])
@@ -96,6 +112,8 @@ def test_how_matrices_began_does_not_matter_where_the_model_stayed(
         ({"peft_type": "IA3"}, "IA3"),
         ({"rank_pattern": {"(a+)+$": 2}}, "rank_pattern"),
         ({"target_modules": ["q_proj", "gate_proj"]}, "missing"),
+        ({"target_modules": ["c_attn"]}, "names no layer of this model"),
+        ({"target_modules": 3}, "target_modules is not a list"),
         ({"r": 129}, "from 1 to 128"),
     ],
 )
