@@ -180,6 +180,11 @@ describe("links", () => {
     assert.deepEqual(fromFragment(toFragment(settings)), settings);
   });
 
+  test("with a voice alone leave text and settings as they are", () => {
+    assert.deepEqual(fromFragment(toFragment({ voice: "v_1" })), { voice: "v_1" });
+    assert.equal(fromFragment("#voice=v_1&seed=7").text, "");
+  });
+
   test("of others say nothing, and what is out of range is left out", () => {
     assert.equal(fromFragment(""), null);
     assert.equal(fromFragment("#text"), null, "where the skip link goes");

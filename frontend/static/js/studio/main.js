@@ -149,13 +149,13 @@ class Studio {
 
   /** Settings of a clip, or of a link. */
   #apply({ text, voice, model, parameters }) {
-    this.#composer.text = text;
+    if (text !== undefined) this.#composer.text = text;
     if (model !== undefined) {
       this.#model.choose(model);
       this.#useModel();
     }
     if (voice) this.#voices.select(voice);
-    this.#parameters.set(parameters);
+    if (parameters) this.#parameters.set(parameters);
     this.#composer.focus();
     this.#stage.say(() => t("history.used"));
   }

@@ -15,7 +15,10 @@ export function toFragment({ text, voice, format, parameters = {} }) {
   return `#${new URLSearchParams(fields.filter(([, value]) => value !== undefined && value !== ""))}`;
 }
 
-/** What an address's fragment says, or null when it says nothing of ours. Values out of range are left out. */
+/**
+ * What an address's fragment says, or null when it says nothing of ours. Values out of range are left out; a voice
+ * alone says nothing of the text and the settings that are there.
+ */
 export function fromFragment(fragment) {
   if (!fragment.includes("=")) return null; // a place on the page, such as #text
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
@@ -27,7 +30,9 @@ export function fromFragment(fragment) {
   }
   if (fields.get("instructions")) parameters.instructions = fields.get("instructions").slice(0, MOST_INSTRUCTIONS);
   const format = FORMATS.includes(fields.get("format")) ? fields.get("format") : undefined;
-  return { text: fields.get("text") ?? "", voice: fields.get("voice") ?? undefined, format, parameters };
+  const voice = fields.get("voice") ?? undefined;
+  const alone = !fields.has("text") && !format && Object.keys(parameters).length === 0;
+  return alone ? { voice } : { text: fields.get("text") ?? "", voice, format, parameters };
 }
 
 /** Calls `take` with what each link says that is opened on this page. What is changed from then on is not in the address. */

@@ -42,6 +42,10 @@ class TestSharing:
             other.page.goto(f"{fleet.url}/#text=Another+one.&seed=7")
             expect(other.page.locator("#text")).to_have_value("Another one.")
             expect(other.page.locator("#seed")).to_have_value("7")
+            other.page.goto(f"{fleet.url}/docs")
+            other.page.goto(f"{fleet.url}/#voice=slt")
+            expect(other.page.locator("#text")).to_have_value("Another one.")
+            expect(other.page.locator("#seed")).to_have_value("7")
             assert other.complaints == []
 
     def test_the_code_follows_the_settings_in_every_language(self, page: Page, fleet: Server) -> None:
