@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -249,8 +250,16 @@ def test_a_long_name_of_a_voice_leaves_room_for_buttons_and_titles_run_as_they_a
         assert box["x"] + box["width"] <= buttons["x"]
         direction = "(field) => getComputedStyle(field).direction"
         assert page.locator("#title").evaluate(direction) == "rtl"
-        http.delete(f"/api/books/{made['id']}")
         http.delete(f"/api/voices/{voice['id']}")
+        page.reload()
+        expect(name).to_have_text("a deleted voice")
+        page.get_by_role("button", name="Make: Once.").click()
+        expect(page.locator(".block-said")).to_have_text(
+            re.compile("^failed: This voice is not there any more")
+        )
+        page.get_by_role("button", name="Voice, pause and takes: Once.").click()
+        expect(page.locator(".takes")).to_contain_text("This voice is not there any more")
+        http.delete(f"/api/books/{made['id']}")
 
 
 def test_a_pasted_text_is_not_left_without_a_question_until_it_is_a_book(

@@ -3,7 +3,10 @@ import { h } from "../shared/page/dom.js";
 import { Preview } from "../voices/choosing/preview.js";
 import { figureHue } from "../voices/choosing/voice-figure.js";
 import { voiceName } from "../voices/voice-name.js";
-import { setMessage } from "./words.js";
+import { setMessage, t } from "./words.js";
+
+/** Ids of voices that were made of recordings; what else a book may name is a name. */
+const MADE = /^v_[0-9a-f]+$/;
 
 export class Voices {
   #voices = [];
@@ -11,16 +14,17 @@ export class Voices {
 
   /** @param {object[]} voices of GET /api/voices */
   show(voices) {
-    this.#voices = voices.filter(({ usable = true }) => usable);
+    this.#voices = voices;
   }
 
+  /** Of those that can speak. */
   get ids() {
-    return this.#voices.map(({ id }) => id);
+    return this.#voices.filter(({ usable = true }) => usable).map(({ id }) => id);
   }
 
-  /** A voice that is gone keeps its id as a name. */
   name(id) {
-    return voiceName(this.#of(id) ?? { id });
+    const voice = this.#of(id);
+    return !voice && MADE.test(id) ? t("book.voiceGone") : voiceName(voice ?? { id });
   }
 
   /** What the service says of it, in some words; empty where it says nothing. */

@@ -7,7 +7,7 @@ import { h, icon } from "../../shared/page/dom.js";
 import { clock } from "../../i18n/format.js";
 import { indexOf, withFields } from "../manuscript/blocks.js";
 import { VoiceMenu } from "../voices.js";
-import { setLabel, setMessage } from "../words.js";
+import { setLabel, setMessage, setTakeState } from "../words.js";
 
 const MOST_PAUSE_SECONDS = 10;
 
@@ -119,9 +119,8 @@ export class BlockTools extends EventTarget {
     setLabel(choose, "block.choose", { seed });
     const facts = h("span", { class: "take-facts" }, setMessage(h("span"), "block.seed", { seed }));
     if (ready) facts.append(` · ${clock(seconds)}`);
-    else facts.append(" · ", h("span", { "data-i18n": `block.state.${state}` }));
+    else facts.append(" · ", setTakeState(h("span"), state, take.error));
     if (ready && stale) facts.append(" · ", h("span", { "data-i18n": "block.old" }));
-    if (state === "failed" && take.error) facts.title = take.error.message ?? "";
     return h("li", { "data-state": state }, choose, facts, ready ? button("play", "block.hearTake", "take") : null, button("trash", "block.dropTake", "drop"));
   }
 

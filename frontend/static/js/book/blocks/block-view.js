@@ -4,7 +4,7 @@
  */
 import { h, icon, setIcon } from "../../shared/page/dom.js";
 import { stateOf } from "../manuscript/blocks.js";
-import { setLabel, setMessage } from "../words.js";
+import { setLabel, setMessage, setTakeState } from "../words.js";
 import { tint } from "../voices.js";
 
 const EXCERPT = 60;
@@ -73,14 +73,15 @@ export class BlockView {
   #showState(state, kept) {
     const making = kept?.takes?.find((take) => take.state === "making");
     this.element.style.setProperty("--made", making?.progress ?? 0);
-    this.#once("state", `${state} ${Boolean(kept?.take)} ${this.#block.text.slice(0, EXCERPT)}`, () => {
+    const failed = kept?.takes?.findLast((take) => take.state === "failed");
+    this.#once("state", `${state} ${failed?.id} ${Boolean(kept?.take)} ${this.#block.text.slice(0, EXCERPT)}`, () => {
       this.element.dataset.state = state;
       const heard = Boolean(kept?.take);
       setIcon(this.#play, heard ? "play" : "spark");
       setLabel(this.#play, heard ? "block.play" : "block.make", { text: this.#block.text.slice(0, EXCERPT) });
       this.#play.dataset.do = heard ? "play" : "make";
       this.#play.disabled = !heard && ["silent", "queued", "making"].includes(state);
-      setMessage(this.#said, `block.state.${state}`);
+      setTakeState(this.#said, state, failed?.error);
     });
   }
 
