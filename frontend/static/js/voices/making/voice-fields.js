@@ -21,7 +21,7 @@ export class VoiceFields {
     denoise: h("input", { id: "voice-denoise", type: "checkbox" }),
     parameters: h("input", { id: "voice-parameters", type: "checkbox" }),
   };
-  #statement = h("p", { class: "consent-statement", id: "consent-statement" });
+  #statement = h("p", { class: "consent-statement", id: "consent-statement", dir: "auto" });
   #given = h("p", { class: "quiet" });
   #parameters = {};
   #suggested = "";
@@ -86,12 +86,17 @@ export class VoiceFields {
     this.#inputs.denoise.checked = wanted;
   }
 
-  /** @param {string} statement to agree to @param {{by: string, at: string} | null} given the consent that is there */
+  /** @param {string} statement to agree to @param {{by: string, statement: string, at: string} | null} given the consent that is there */
   showConsent(statement, given) {
-    this.setStatement(statement);
+    this.setStatement(given?.statement ?? statement);
     this.#givenPart.hidden = !given;
     if (given) setMessage(this.#given, "voice.consentGiven", { by: given.by, at: () => new Date(given.at).toLocaleDateString(locale()) });
     for (const part of this.#consentParts) part.hidden = Boolean(given);
+  }
+
+  /** Whether somebody has agreed to the words that are shown. */
+  get isAgreed() {
+    return !this.#givenPart.hidden;
   }
 
   /** Other words have to be agreed to anew, and none before they are there. @param {string} statement */

@@ -184,7 +184,8 @@ export class VoiceSheet extends EventTarget {
   }
 
   async #renewStatement() {
-    this.#fields.setStatement(await this.#source.loadStatement());
+    const statement = await this.#source.loadStatement();
+    if (!this.#fields.isAgreed) this.#fields.setStatement(statement);
   }
 
   /** What has to be filled in first, as an error of the API; null when nothing has. */

@@ -228,7 +228,11 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         expect(hear).to_have_attribute("title", re.compile("Plays the recording of Grace"))
         hear.click()
         expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
+        grace = next(one for one in fleet.get_json("/api/voices")["voices"] if one["name"] == "Grace")
+        agreed = {"consent_by": "Grace", "consent_statement": "I agree, in words of my own."}
+        httpx.patch(f"{fleet.url}/api/voices/{grace['id']}", json=agreed).raise_for_status()
         page.get_by_role("button", name="Edit Grace").click()
+        expect(page.locator("#consent-statement")).to_have_text("I agree, in words of my own.")
         page.click("#voice-delete")
         page.click("#voice-delete")
         expect(page.locator(".voice-card", has_text="Grace")).to_have_count(0)
