@@ -54,13 +54,15 @@ describe("files", () => {
 });
 
 describe("a training", () => {
-  const progress = { stage: "training", step: 40, seconds_left: 90, seconds_per_step: 1.68, cpu_share: 0.93, first_loss: 2.113, best_loss: 1.4 };
+  const progress = { stage: "training", step: 40, seconds_left: 90, seconds_per_step: 1.68, cpu_share: 0.93, losses: [[0, 2.113], [40, 1.4]], first_loss: 2.113, best_loss: 1.4 };
   const running = { state: "running", steps: 600, recordings: 73, audio_seconds: 415, progress, error: null };
 
   test("is told by how far it is", () => {
     assert.equal(factsOf(running), "73 recordings, 6 min 55 s · learning · step 40 of 600 · 1.7 s a step · at most 1 min 30 s left at this pace · loss 2.11 → 1.40");
     const slow = { ...running, progress: { ...progress, seconds_per_step: 40, cpu_share: 0.1 } };
     assert.match(factsOf(slow), /40\.0 s a step · slow, since other work on the computer goes first · at most/);
+    const last = { ...slow, progress: { ...slow.progress, step: 600, losses: [[0, 2.1]] } };
+    assert.match(factsOf(last), / · learning · step 600 of 600$/, "what is left is no step");
     const failed = { ...running, state: "failed", recordings: 1, progress: null };
     assert.equal(factsOf(failed), "1 recording, 6 min 55 s");
     assert.deepEqual(["queued", "running", "complete", "failed", "cancelled"].map((state) => isOpen({ state })), [true, true, false, false, false]);
@@ -78,9 +80,11 @@ describe("a training", () => {
     assert.equal(pointsOf([[0, 1]], 0), "3.0,3.0");
   });
 
-  test("has sentences of its own in both languages", () => {
-    for (const sentences of Object.values(SENTENCES)) {
-      assert.ok(sentences.length > 30);
+  test("has sentences of its own in both languages, which make the three minutes that it advises", () => {
+    const aMinute = { en: [/\S+/g, 180], zh: [/\p{Script=Han}/gu, 270] };
+    for (const [language, sentences] of Object.entries(SENTENCES)) {
+      const [unit, spoken] = aMinute[language];
+      assert.ok(sentences.join(" ").match(unit).length / spoken > 3);
       assert.equal(new Set(sentences).size, sentences.length);
     }
   });

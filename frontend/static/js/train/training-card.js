@@ -20,14 +20,15 @@ export function isOpen({ state }) {
 export function factsOf({ state, steps, recordings, audio_seconds: seconds, progress }) {
   const running = state === "running" && progress;
   const learning = running && progress.stage === "training";
+  const stepping = learning && progress.step < steps;
   return [
     t("train.recordings", { count: recordings, time: duration(Math.round(seconds)) }),
     running && t(`train.stage.${progress.stage}`),
     learning && t("train.step", { step: integer(progress.step), steps: integer(steps) }),
-    learning && progress.seconds_per_step > 0 && t("train.pace", { seconds: decimal(progress.seconds_per_step, 1) }),
-    learning && progress.cpu_share != null && progress.cpu_share < FEW_CPUS && t("train.waits"),
-    running && progress.seconds_left > 0 && t("train.left", { time: duration(Math.max(1, Math.round(progress.seconds_left))) }),
-    progress?.best_loss != null && t("train.loss", { first: ratio(progress.first_loss), best: ratio(progress.best_loss) }),
+    stepping && progress.seconds_per_step > 0 && t("train.pace", { seconds: decimal(progress.seconds_per_step, 1) }),
+    stepping && progress.cpu_share != null && progress.cpu_share < FEW_CPUS && t("train.waits"),
+    stepping && progress.seconds_left > 0 && t("train.left", { time: duration(Math.max(1, Math.round(progress.seconds_left))) }),
+    progress?.losses.length > 1 && t("train.loss", { first: ratio(progress.first_loss), best: ratio(progress.best_loss) }),
   ]
     .filter(Boolean)
     .join(" · ");

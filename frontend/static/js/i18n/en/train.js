@@ -84,5 +84,5 @@ export default {
   "train.finding.narrow": ({ count }) => `${count} sampled below the model's rate: the voice will sound muffled`,
   "train.finding.silence": ({ count }) => `${count} with long silence at the ends, which is cut off`,
   "train.finding.speakers": "The recordings differ so much in pitch that several people seem to speak. A voice is one person's",
-  "train.finding.little": "Little is left to learn from: 3 to 10 minutes sound better",
+  "train.finding.little": "That is little speech to learn from: 3 to 10 minutes sound better",
 };
