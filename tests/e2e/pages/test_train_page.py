@@ -268,6 +268,8 @@ def test_what_fails_at_a_training_is_said_in_view(browser: Browser, fleet: Serve
         page = watched.page
         answer_with(page, [training(f"Anna{number}", "running") for number in range(5)])
         open_training(page, fleet)
+        page.locator(".page-head a").click()
+        expect(page.locator("[data-training=t_Anna0] h3")).to_be_in_viewport()
         page.route("**/cancel", lambda route: route.fulfill(status=409, json={"error": GONE}))
         page.get_by_role("button", name="Stop: Anna4").click()
         expect(page.locator("#problem")).to_be_in_viewport()
