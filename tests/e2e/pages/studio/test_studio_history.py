@@ -210,7 +210,9 @@ class TestHistory:
         expect(page.locator("#text")).to_have_value("The quick brown fox jumps over the lazy dog.")
         page.keyboard.press("Control+z")
         expect(page.locator("#text")).to_have_value("My own words.")
-        expect(page.locator("#counter")).to_contain_text("13 characters")
+        expect(page.locator("#counter")).to_have_text("13 characters · about 1 s")
+        page.fill("#text", "word " * 200)
+        expect(page.locator("#counter")).to_have_text("999 characters · about 1 min 7 s")
 
     def test_its_settings_come_back(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)

@@ -3,7 +3,7 @@
  * finds the first sample, so that one click speaks.
  */
 import { h, setText } from "../../shared/page/dom.js";
-import { clock, integer } from "../../i18n/format.js";
+import { duration, integer } from "../../i18n/format.js";
 import { clearMessage, setMessage, t } from "../../i18n/i18n.js";
 import { characterCount, estimateSeconds } from "./estimate.js";
 import { SAMPLES } from "./samples.js";
@@ -88,8 +88,7 @@ export class Composer extends EventTarget {
   #show() {
     const count = characterCount(this.text);
     this.#area.dataset.size = SIZES.find(([, most]) => count <= most)[0];
-    const seconds = estimateSeconds(this.text);
-    const about = seconds >= 60 ? `${clock(seconds).slice(0, -2)} min` : `${Math.ceil(seconds)} s`;
+    const about = duration(Math.ceil(estimateSeconds(this.text)));
     const key = count > this.#limit * NEARLY_FULL ? "text.counterOf" : "text.counter";
     setMessage(this.#counter, key, { count: integer(count), limit: integer(this.#limit), seconds: about });
     this.#counter.classList.toggle("over", count > this.#limit);
