@@ -71,6 +71,7 @@ EVERY_STATE = [
     training("Carla", "complete", progress=DONE, voice="v_carla"),
     training("Doris", "failed", progress=None, error=UNUSABLE),
     training("Emil", "cancelled", progress={**PROGRESS, "samples": []}),
+    training("Fritz", "collecting", progress=None),
 ]
 
 

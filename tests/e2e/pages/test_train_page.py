@@ -246,7 +246,7 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
         answer_with(page, EVERY_STATE)
         open_training(page, fleet)
         badges = page.locator(".train-card .badge")
-        expect(badges).to_have_text(["is learning", "waits", "ready", "failed", "cancelled"])
+        expect(badges).to_have_text(["is learning", "waits", "ready", "failed", "cancelled", "not started"])
         expect(page.locator("[data-training=t_Anna]")).to_contain_text("2 left out")
         expect(page.locator("[data-training=t_Anna]")).to_contain_text("(clip 0.wav, clip 1.wav)")
         expect(page.locator("[data-training=t_Anna] progress")).to_have_js_property("value", 220)
@@ -257,8 +257,9 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
         for name, there in (("Doris", False), ("Emil", True)):
             button = page.get_by_role("button", name=f"Go on: {name}")
             expect(button).to_have_count(int(there))
+        expect(page.get_by_role("button", name="Start training: Fritz")).to_be_visible()
         page.click("#language")
-        expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消"])
+        expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消", "未开始"])
         expect(page.locator("#train-statement")).to_contain_text("训练")
         assert watched.complaints == []
 

@@ -120,10 +120,13 @@ describe("sending", () => {
   test("what was refused keeps the training from starting, and what was taken is not sent twice", async (t) => {
     let bad = true;
     const { entries, asked, said, sending } = stage(t, ({ id }) => (bad && id === "2" ? refusal(422, "audio_silent") : null));
+    assert.equal(sending.begun, null);
     assert.deepEqual(await sending.send({ name: "Anna" }, () => {}), { training: null, refused: 1 });
     assert.deepEqual(said, [["1", null], ["2", "audio_silent"]]);
+    assert.equal(sending.begun, "t_1");
     bad = false;
     assert.equal((await sending.send({ name: "Anna" }, () => {})).training.id, "t_1");
+    assert.equal(sending.begun, null);
     assert.deepEqual(asked, ["create", "addRecording", "addRecording", "addRecording", "start"]);
     assert.deepEqual(entries.all.map(({ sent }) => sent), ["r_1", "r_2"]);
   });
@@ -142,7 +145,10 @@ describe("sending", () => {
   });
 
   test("more recordings go to the training that is there", async (t) => {
-    const { asked, sending } = stage(t);
+    const { asked, sending } = stage(t, () => {
+      assert.equal(sending.begun, null, "it was there before");
+      return null;
+    });
     assert.equal((await sending.send({ id: "t_9" }, () => {})).training.id, "t_9");
     assert.deepEqual(asked, ["addRecording", "addRecording", "start"]);
   });

@@ -21,7 +21,7 @@ class TrainPage {
   #entries = new Entries(byId("list"));
   #form = new VoiceForm();
   #sending = new Sending(this.#entries);
-  #shelf = new Shelf();
+  #shelf = new Shelf(() => this.#sending.begun);
   #said = byId("said");
   /** Whether what is said still is so. */
   #holds = () => true;

@@ -14,6 +14,11 @@ export class Sending {
     entries.addEventListener("unsent", ({ detail }) => this.#forget(detail));
   }
 
+  /** Id of the training that this page has begun and not started yet; null when there is none. */
+  get begun() {
+    return this.#training && !JSON.parse(this.#order).id ? this.#training : null;
+  }
+
   /**
    * All of the entries, with those that come meanwhile.
    * @param {object} order the body of a new training, or {id} of one that is to have more recordings
@@ -69,8 +74,7 @@ export class Sending {
 
   /** What was begun for another voice; what goes on by itself elsewhere stays. */
   async #abandon() {
-    const ours = !JSON.parse(this.#order).id;
-    if (ours) await fleet.trainings.delete(this.#training).catch(() => null); // it goes by itself after some days
+    if (this.begun) await fleet.trainings.delete(this.begun).catch(() => null); // it goes by itself after some days
     this.#forgetAll();
   }
 

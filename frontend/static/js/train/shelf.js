@@ -17,6 +17,7 @@ const STALE = ["unknown_training", "training_state"];
 
 export class Shelf extends EventTarget {
   #list = byId("trainings");
+  #begun;
   #said = byId("said");
   #names = new Map();
   #polling = new Polling({
@@ -28,6 +29,12 @@ export class Shelf extends EventTarget {
   });
   #shown = "";
   #hearing = new Hearing((id) => fleet.trainings.sample(...id.split(" ")));
+
+  /** @param {() => string | null} begun id of the training that this page is putting together, which is not shown */
+  constructor(begun) {
+    super();
+    this.#begun = begun;
+  }
 
   /** Events: "told" (detail: {enabled, going}: whether voices are trained, and the ids of what is worked on), "more" (detail: a training that is to have more recordings). */
   async open() {
@@ -44,16 +51,16 @@ export class Shelf extends EventTarget {
 
   async #ask() {
     const { trainings, enabled } = await fleet.trainings.list();
-    const begun = trainings.filter(({ state }) => state !== "collecting");
-    await this.#learnNames(begun);
-    return { begun, enabled };
+    const shown = trainings.filter(({ id }) => id !== this.#begun());
+    await this.#learnNames(shown);
+    return { shown, enabled };
   }
 
   /** @returns {boolean} whether one of them goes on */
-  #take({ begun, enabled }) {
-    const going = begun.filter(isOpen).map(({ id }) => id);
+  #take({ shown, enabled }) {
+    const going = shown.filter(isOpen).map(({ id }) => id);
     this.dispatchEvent(new CustomEvent("told", { detail: { enabled, going } }));
-    this.#show(begun);
+    this.#show(shown);
     return going.length > 0;
   }
 

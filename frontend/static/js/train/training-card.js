@@ -10,6 +10,8 @@ import { setLabel, setMessage, shortList, t } from "./words.js";
 
 /** What of the time a training has a CPU; below that it waits for other work more than it learns. */
 const FEW_CPUS = 0.5;
+/** States of trainings that take more recordings. */
+const MAY_HAVE_MORE = new Set(["collecting", "failed", "cancelled"]);
 
 /** Whether it is worked on, or will be. */
 export function isOpen({ state }) {
@@ -75,16 +77,16 @@ export function trainingCard(training, names, actions, attach) {
       "div",
       { class: "train-buttons" },
       isOpen(training) && button("stop", "train.cancel", actions.cancel),
-      (state === "failed" || state === "cancelled") && button("plus", "train.add", actions.add),
-      mayGoOn(training) && button("play", "train.goOn", actions.start),
+      MAY_HAVE_MORE.has(state) && button("plus", "train.add", actions.add),
+      mayGoOn(training) && button("play", state === "collecting" ? "train.start" : "train.goOn", actions.start),
       button("trash", "train.remove", actions.remove),
     ),
   );
 }
 
 /** Where the recordings were at fault, others are needed first. */
-function mayGoOn({ state, error }) {
-  return state === "cancelled" || (state === "failed" && error?.code !== "recordings_unusable");
+function mayGoOn({ state, error, recordings }) {
+  return state === "cancelled" || (state === "collecting" && recordings > 0) || (state === "failed" && error?.code !== "recordings_unusable");
 }
 
 function progressBar({ name, steps, progress }) {
