@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
+from gateway.files.plain_files import descriptor_of
 
 
 class OpenAdapter:
@@ -41,7 +42,7 @@ class AdapterFiles:
         if (found := self._open.get(digest)) is not None:
             return found
         with _readable():
-            descriptor = await asyncio.to_thread(os.open, self.store.path(digest), os.O_RDONLY)
+            descriptor = await asyncio.to_thread(descriptor_of, self.store.path(digest), os.O_RDONLY)
         opened = OpenAdapter(descriptor)
         return self._open.setdefault(digest, opened)
 

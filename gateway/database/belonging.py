@@ -18,6 +18,7 @@ from gateway.database.address import DatabaseError
 from gateway.database.connection import Database
 from gateway.database.tables import Setting
 from gateway.database.transactions import lock
+from gateway.files.plain_files import read_file
 from gateway.files.whole_files import write_atomically
 
 logger = structlog.get_logger(__name__)
@@ -78,7 +79,7 @@ async def _give_id(database: Database) -> str:
 
 def _read(file: Path) -> str | None:
     try:
-        return file.read_text().strip()
+        return read_file(file).decode().strip()
     except FileNotFoundError:
         return None
 

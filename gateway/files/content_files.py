@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from gateway.files.disk import Disk
+from gateway.files.plain_files import read_file
 from gateway.files.whole_files import UNFINISHED, write_atomically
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -45,7 +46,7 @@ class ContentFiles:
         """The content; None when it was deleted. Raises OSError where it cannot be read, or is another."""
         path = self.path(sha256)
         try:
-            content = path.read_bytes()
+            content = read_file(path)
         except FileNotFoundError:
             return None
         if hashlib.sha256(content).hexdigest() != sha256:

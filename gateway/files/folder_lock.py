@@ -6,6 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from gateway.files.plain_files import descriptor_of
+
 
 class FolderLock:
     """A lock on a file. A child that inherits `descriptor` holds it, too, until it has ended itself."""
@@ -18,7 +20,7 @@ class FolderLock:
     def acquire(self) -> bool:
         """Become the one who works there. False when another is, or there is no folder. Raises OSError."""
         try:
-            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = descriptor_of(self._file, os.O_RDWR | os.O_CREAT, 0o600)
         except (FileNotFoundError, NotADirectoryError):
             return False
         try:

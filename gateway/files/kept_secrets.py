@@ -10,6 +10,7 @@ from pathlib import Path
 
 import structlog
 
+from gateway.files.plain_files import descriptor_of
 from sockets.guesses import check_secret
 
 logger = structlog.get_logger(__name__)
@@ -41,7 +42,7 @@ def read_secret(path: Path) -> str | None:
     A file that others may read is closed to them.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = descriptor_of(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, encoding="ascii") as file:

@@ -26,6 +26,7 @@ from typing import Any
 
 from gateway.files.disk import Disk
 from gateway.files.folder_lock import FolderLock
+from gateway.files.plain_files import open_file
 from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.storage.files import folder_bytes, read_json, remove_folder, write_json
 
@@ -107,7 +108,7 @@ class JobFiles:
         lines = [self._parts, *([self.words] if self.words.is_file() else ())]
         if not all(_keep_lines(path, parts) for path in lines):
             return False
-        with self.audio.open("ab") as file:
+        with open_file(self.audio, "ab") as file:
             if file.tell() < audio_bytes:
                 return False
             file.truncate(audio_bytes)
@@ -125,7 +126,7 @@ class JobFiles:
     def parts(self) -> list[SpokenPart]:
         """The parts that were spoken; what a crash left of a line is skipped."""
         try:
-            with self._parts.open(encoding="utf-8") as lines:
+            with open_file(self._parts, "r") as lines:
                 return [SpokenPart(*json.loads(line)) for line in lines if line.endswith("\n")]
         except FileNotFoundError:
             return []
@@ -140,7 +141,7 @@ def _append_line(path: Path, value: Any) -> None:
 
 
 def _append(path: Path, content: bytes) -> None:
-    with path.open("ab") as file:
+    with open_file(path, "ab") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -148,7 +149,7 @@ def _append(path: Path, content: bytes) -> None:
 
 def _keep_lines(path: Path, count: int) -> bool:
     """Cut off what stands behind so many lines; False when there are fewer."""
-    with path.open("ab+") as file:
+    with open_file(path, "ab+") as file:
         file.seek(0)
         if sum(line.endswith(b"\n") for line in islice(file, count)) < count:
             return False

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gateway.audio.chapters import ChapterMark
 from gateway.audio.conversion import PIECE_SECONDS, Conversion
+from gateway.files.plain_files import open_file
 from gateway.jobs.chapters import mark_chapters
 from gateway.jobs.files import JobFiles
 
@@ -28,7 +29,7 @@ def marks_of(files: JobFiles, sample_rate: int) -> list[ChapterMark]:
 
 def samples_of(audio: Path, audio_bytes: int, sample_rate: int) -> Iterator[bytes]:
     """A file of s16le samples, some seconds at a time. Blocks. Raises OSError."""
-    with audio.open("rb") as file:
+    with open_file(audio) as file:
         left = audio_bytes
         while pcm := file.read(min(left, 2 * PIECE_SECONDS * sample_rate)):
             left -= len(pcm)

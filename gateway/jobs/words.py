@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway.files.plain_files import open_file
 from gateway.timing.part import PartTimes
 from gateway.timing.subtitles import Cue, as_fields
 from gateway.timing.words import Granularity
@@ -43,6 +44,6 @@ class JobWords:
         return (Cue(**cue) for part in self._parts() for cue in part["cues"])
 
     def _parts(self) -> Iterator[dict[str, Any]]:
-        with self._path.open(encoding="utf-8") as lines:
+        with open_file(self._path, "r") as lines:
             for line in lines:
                 yield json.loads(line)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gateway.files.plain_files import open_file
 from gateway.sessions.storage import files
 from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.storage.shape import DamagedSession
@@ -80,7 +81,7 @@ def _session(archive: zipfile.ZipFile, sink: _Sink, part: Part) -> Iterator[byte
 def _stored(archive: zipfile.ZipFile, sink: _Sink, path: Path, name: str) -> Iterator[bytes]:
     large = path.stat().st_size > _ZIP64_BYTES
     with (
-        path.open("rb") as source,
+        open_file(path) as source,
         archive.open(_entry(name, zipfile.ZIP_STORED), "w", force_zip64=large) as target,
     ):
         while piece := source.read(_PIECE_BYTES):

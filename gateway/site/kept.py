@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from gateway.files.plain_files import open_file
 from gateway.files.whole_files import write_atomically
 from gateway.site.edition import Edition, File, media_type
 
@@ -55,7 +56,7 @@ class KeptEditions:
             return None
 
     def _read_from_disk(self, version: str, path: str) -> File:
-        with zipfile.ZipFile(self._path(version)) as packed:
+        with open_file(self._path(version)) as file, zipfile.ZipFile(file) as packed:
             return File(packed.read(path), media_type(Path(path)))
 
     def _forget_the_oldest(self) -> None:

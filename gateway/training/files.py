@@ -23,6 +23,7 @@ from pathlib import Path
 
 from gateway.files.disk import Disk
 from gateway.files.folder_lock import FolderLock
+from gateway.files.plain_files import open_file, read_file
 from gateway.files.whole_files import write_atomically
 from gateway.sessions.storage.files import remove_folder
 
@@ -142,13 +143,13 @@ class TrainingFiles:
 
     def digest_of_weights(self) -> str:
         """SHA-256 of the weights, in hex."""
-        with self.weights.open("rb") as file:
+        with open_file(self.weights) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     @property
     def config(self) -> str:
         """The adapter's configuration file."""
-        return (self.learnt / _CONFIG).read_text(encoding="utf-8")
+        return read_file(self.learnt / _CONFIG).decode()
 
     def thin_out(self, steps: Sequence[str]) -> None:
         """Keep of earlier steps, folders as the journal calls them, what can be heard."""
@@ -194,7 +195,7 @@ class TrainingFiles:
 
 def _text_beside(clip: Path) -> str:
     try:
-        text = clip.with_suffix(".txt").read_text(encoding="utf-8")
+        text = read_file(clip.with_suffix(".txt")).decode()
     except (OSError, UnicodeDecodeError):
         return ""
     return text.strip()[:MOST_SAMPLE_CHARACTERS]

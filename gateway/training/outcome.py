@@ -15,6 +15,7 @@ from gateway.adapters.fields import AdapterForm
 from gateway.adapters.registry import ADAPTERS
 from gateway.database import Training, TrainingRecording
 from gateway.errors import ApiError
+from gateway.files.plain_files import descriptor_of
 from gateway.service import Gateway
 from gateway.training.files import TrainingFiles
 from gateway.voices.fields import VoiceForm, validated
@@ -83,7 +84,7 @@ async def _under_a_free_name(name: str, path: Path, make: Callable[[str, int], A
 
     Raises ApiError, OSError.
     """
-    file = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+    file = await asyncio.to_thread(descriptor_of, path, os.O_RDONLY)
     try:
         for number in range(1, _MOST_NAMES):
             suffix = f" {number}" if number > 1 else ""

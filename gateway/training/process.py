@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from gateway.files.plain_files import descriptor_of
 from gateway.finishing import to_its_end
 from gateway.settings import GatewaySettings
 from gateway.settings.listening import REPOSITORY
@@ -108,4 +109,4 @@ class TrainingProcess:
 
 
 def _open_log(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    return descriptor_of(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

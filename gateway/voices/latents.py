@@ -23,6 +23,7 @@ import structlog
 from gateway.audio.wav import header_sample_rate
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
+from gateway.files.plain_files import read_file
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from worker.protocol import Latents, ModelDescription
 
@@ -202,7 +203,7 @@ def _head(key: Key, shape: tuple[int, int, int], data: bytes) -> dict[str, objec
 def _load(path: Path, key: Key, model: ModelDescription) -> Latents | None:
     """What a file holds; None when there is none, or it is not what its name says."""
     try:
-        raw = path.read_bytes()
+        raw = read_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:

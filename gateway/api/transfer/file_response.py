@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 from email.utils import parsedate
 from urllib.parse import quote
 
@@ -34,7 +35,9 @@ class RangedFileResponse(FileResponse):
             raise ApiError(404, "not_found", "the file was deleted meanwhile") from None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.stat_result = await asyncio.to_thread(os.stat, self.path)
+        self.stat_result = await asyncio.to_thread(os.lstat, self.path)
+        if not stat.S_ISREG(self.stat_result.st_mode):
+            raise FileNotFoundError(self.path)
         self.set_stat_headers(self.stat_result)
         if _is_known(Headers(scope=scope), self.headers):
             await NotModifiedResponse(self.headers)(scope, receive, send)

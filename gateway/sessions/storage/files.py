@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway.files.plain_files import descriptor_of, is_plain, open_file, read_file
 from gateway.files.whole_files import UNFINISHED, write_atomically
 from gateway.sessions.storage.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
 
@@ -72,7 +73,7 @@ def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
 @contextlib.contextmanager
 def changing(folder: Path) -> Iterator[None]:
     """Change a session that has ended, alone among all processes. Raises FileNotFoundError for none."""
-    descriptor = os.open(folder / META, os.O_RDWR | os.O_CLOEXEC)  # the same file from the session's end on
+    descriptor = descriptor_of(folder / META, os.O_RDWR)  # the same file from the session's end on
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -83,7 +84,7 @@ def changing(folder: Path) -> Iterator[None]:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The mapping in a file; None when there is none that can be read as such."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_file(path))
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
@@ -92,7 +93,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a journal; what a crash left of the last one is skipped."""
     try:
-        file = path.open("rb")
+        file = open_file(path)
     except FileNotFoundError:
         return
     with file:
@@ -123,8 +124,10 @@ def last_written_at(folder: Path) -> float:
 
 def is_being_written(folder: Path) -> bool:
     """Whether some process holds the journal of this session."""
+    if not is_plain(folder / JOURNAL):
+        return False
     try:
-        descriptor = os.open(folder / JOURNAL, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = descriptor_of(folder / JOURNAL, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
@@ -153,7 +156,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Raises BlockingIOError when another process writes it."""
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = descriptor_of(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

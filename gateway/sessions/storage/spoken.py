@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gateway.files.plain_files import open_file
 from gateway.sessions.storage import files
 from gateway.sessions.storage.timeline import as_spoken
 from gateway.sessions.storage.wav import file_header
@@ -68,6 +69,6 @@ def estimate_by_audio(folder: Path, timeline: dict[str, Any]) -> None:
 
 
 def _samples(path: Path, first: int, end: int) -> bytes:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(len(file_header(path)) + 2 * first)
         return file.read(2 * max(end - first, 0))

@@ -19,6 +19,7 @@ from gateway.audio.wav import (
     wav_header,
     with_data_size,
 )
+from gateway.files.plain_files import is_plain, open_file
 
 MAX_WAV_BYTES = 0xFFFF_FFFF - MAX_HEADER_BYTES
 """Longest audio data that a WAV file can state."""
@@ -64,7 +65,7 @@ class WavFile:
 
 def file_header(path: Path) -> bytes:
     """What stands before the samples of a file that `WavFile` began."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return read_header(file.read(MAX_HEADER_BYTES))
 
 
@@ -97,7 +98,7 @@ def repair_wav(path: Path) -> None:
         return
     data_bytes = data_bytes_on_disk(path)
     os.truncate(path, len(header) + data_bytes)
-    with path.open("r+b") as file:
+    with open_file(path, "r+b") as file:
         file.write(with_data_size(header, data_bytes))
 
 
@@ -106,6 +107,8 @@ def read_growing(path: Path) -> tuple[int, Iterator[bytes]]:
 
     Raises FileNotFoundError, also for a file without a whole header.
     """
+    if not is_plain(path):
+        raise FileNotFoundError(path.name)
     try:
         header, data_bytes = file_header(path), data_bytes_on_disk(path)
     except ValueError as error:
@@ -115,7 +118,7 @@ def read_growing(path: Path) -> tuple[int, Iterator[bytes]]:
 
 def _read_until(path: Path, header: bytes, data_bytes: int) -> Iterator[bytes]:
     yield with_data_size(header, data_bytes)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(len(header))
         left = data_bytes
         while left > 0 and (piece := file.read(min(left, _COPY_BYTES))):
@@ -126,7 +129,7 @@ def _read_until(path: Path, header: bytes, data_bytes: int) -> Iterator[bytes]:
 def read_pcm(path: Path) -> Iterator[bytes]:
     """The samples of a WAV file that `WavFile` wrote, piece by piece."""
     header_bytes = len(file_header(path))
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(header_bytes)
         while pcm := file.read(_COPY_BYTES):
             yield pcm
