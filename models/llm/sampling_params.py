@@ -24,7 +24,7 @@ LEAST_BIAS = -1e18
 """But for minus infinity, which bars a token. Divided by a temperature, less may be that, too."""
 RECOMMENDED = {
     "temperature": Bounds(0),
-    "top_k": Bounds(0, whole=True),
+    "top_k": Bounds(-1, whole=True),
     "top_p": Bounds(0, 1, above=True),
     "min_p": Bounds(0, 1),
     "repetition_penalty": Bounds(0, above=True),
@@ -47,7 +47,7 @@ class SamplingParams:
     Attributes:
         temperature: divides logits; 0 takes the likeliest token.
         max_tokens, min_tokens: the most and the least tokens of the answer.
-        top_k: draws from so many likeliest tokens; 0 from all.
+        top_k: draws from so many likeliest tokens; 0 or, as vLLM has it, -1 from all.
         top_p: draws from the likeliest tokens that together reach this share.
         min_p: draws from tokens that are at least this likely, relative to the likeliest.
         repetition_penalty: divides the positive logits of tokens that occur in prompt or answer, multiplies
@@ -97,6 +97,7 @@ class SamplingParams:
         if self.temperature < LEAST_TEMPERATURE:
             object.__setattr__(self, "temperature", 0.0)
         object.__setattr__(self, "temperature", min(self.temperature, MOST_TEMPERATURE))
+        object.__setattr__(self, "top_k", max(self.top_k, 0))
         penalty = min(max(self.repetition_penalty, LEAST_PENALTY), MOST_PENALTY)
         object.__setattr__(self, "repetition_penalty", penalty)
         object.__setattr__(self, "logit_bias", _biases(self.logit_bias))

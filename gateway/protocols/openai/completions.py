@@ -107,9 +107,18 @@ def _logprobs(facts: list[TokenFacts] | None, begins_at: int) -> dict[str, Any] 
     return {
         "tokens": [fact.token for fact in facts],
         "token_logprobs": [fact.logprob for fact in facts],
-        "top_logprobs": [{likely.token: likely.logprob for likely in fact.top} for fact in facts],
+        "top_logprobs": [_likely(fact) for fact in facts],
         "text_offset": offsets,
     }
+
+
+def _likely(fact: TokenFacts) -> dict[str, float]:
+    """The likeliest tokens and the one that was drawn. Of several that look alike, as parts of characters do,
+    the likeliest is told."""
+    found: dict[str, float] = {}
+    for token in (*fact.top, fact):
+        found.setdefault(token.token, token.logprob)
+    return found
 
 
 @router.post("/v1/completions", response_class=Response)

@@ -60,8 +60,8 @@ class SamplingFields(Lenient):
     """0 takes the likeliest token; left out: what the model recommends, else 1."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     """Draw of the likeliest tokens that together reach this share."""
-    top_k: Annotated[int, Field(ge=0, le=1 << _TOKEN_BITS)] | None = None
-    """Draw of so many likeliest tokens; 0: of all."""
+    top_k: Annotated[int, Field(ge=-1, le=1 << _TOKEN_BITS)] | None = None
+    """Draw of so many likeliest tokens; 0 or -1: of all."""
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     """Draw of tokens at least this likely, relative to the likeliest."""
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None

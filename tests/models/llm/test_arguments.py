@@ -30,6 +30,12 @@ def test_a_sampling_parameter_of_the_wrong_kind_is_refused_by_name(name: str, va
     assert refused.value.param == name
 
 
+def test_minus_one_likeliest_tokens_are_all() -> None:
+    assert SamplingParams(top_k=-1) == SamplingParams(top_k=0)
+    with pytest.raises(RequestError, match="top_k must be a whole number of at least -1"):
+        SamplingParams(top_k=-2)
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     ids = np.array([3, 4])
     params = SamplingParams(stop_token_ids=ids, bad_words=[ids], logit_bias={ids[0]: np.float32(1)})

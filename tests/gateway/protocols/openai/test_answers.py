@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.protocols.openai.completions import CompletionForm
 from gateway.slots.line.charge import charge
 from tests.gateway.stages.processes import (
     GatewayProcess,
@@ -20,6 +21,8 @@ from tests.gateway.stages.processes import (
     started_fleets,
 )
 from tests.text_models import STORY, telling_model
+from worker.protocol import TokenFacts
+from worker.protocol.token_facts import TokenLogprob
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 QUESTION = [{"role": "user", "content": "What did you see?"}]
@@ -153,6 +156,18 @@ async def test_log_probabilities_stand_beside_each_token(fleet: GatewayProcess) 
     assert "".join(told["tokens"]) == completion["text"]
     assert told["text_offset"][:3] == [0, 4, 8]
     assert len(told["token_logprobs"]) == len(told["top_logprobs"]) == 6
+
+
+def test_of_likely_tokens_that_look_alike_the_likeliest_is_told() -> None:
+    """Single bytes of characters all look like U+FFFD. The token that was drawn is told, too."""
+    part, other = "\N{REPLACEMENT CHARACTER}", " The"
+    likely = [
+        TokenLogprob(token=token, data=(byte,), logprob=logprob)
+        for token, byte, logprob in ((part, 195, -0.7), (other, 84, -2.5), (part, 226, -2.9))
+    ]
+    drawn = TokenFacts(token=" sea", data=(115,), logprob=-3.1, top=tuple(likely))
+    told = CompletionForm().choice(" sea", [drawn])["logprobs"]["top_logprobs"]
+    assert told == [{part: -0.7, other: -2.5, " sea": -3.1}]
 
 
 async def test_a_bias_changes_what_is_written(fleet: GatewayProcess) -> None:
