@@ -126,9 +126,14 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
 
-def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Config:
-    """uvicorn as the gateway needs it: bounded messages, no compression, no trust in forwarded headers."""
-    crowd, readers = Crowd(settings), Readers()
+def server_config(
+    settings: GatewaySettings, gateway_app: object, crowd: Crowd | None = None
+) -> uvicorn.Config:
+    """uvicorn as the gateway needs it: bounded messages, no compression, no trust in forwarded headers.
+
+    crowd: counts connections; None: one of its own.
+    """
+    crowd, readers = Crowd(settings) if crowd is None else crowd, Readers()
     return uvicorn.Config(
         gateway_app,
         host=settings.host,
@@ -236,7 +241,7 @@ def serve(settings: GatewaySettings) -> int:
         app = create_app(settings)
     except DatabaseError as error:
         return refused(f"database_url: {error}")
-    server = DrainingServer(server_config(settings, app), app)
+    server = DrainingServer(server_config(settings, app, app.state.gateway.crowd), app)
     try:
         with ending_at_hangup():
             server.run(sockets)

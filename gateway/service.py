@@ -22,6 +22,7 @@ from gateway.callers.elsewhere import Open, OpenElsewhere
 from gateway.callers.identity import Callers
 from gateway.database import Database
 from gateway.database.belonging import check_belonging
+from gateway.edge.connections.crowd import Crowd
 from gateway.errors import ApiError
 from gateway.files.content_files import ContentFiles
 from gateway.files.disk import Disk
@@ -92,7 +93,8 @@ class Gateway:
         self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
-        self.metrics = Metrics(self.pool, self.disk)
+        self.crowd = Crowd(settings)
+        self.metrics = Metrics(self.pool, self.disk, self.crowd)
         promise(self.metrics, settings)
         self.telemetry = Telemetry(settings, "voxfleet-gateway", self.metrics.registry.collect)
         self.metrics.registry.register(TelemetryCollector(self.telemetry))

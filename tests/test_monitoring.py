@@ -13,10 +13,12 @@ import yaml
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client.samples import Sample
 
+from gateway.edge.connections.crowd import Crowd
 from gateway.files.disk import Disk
 from gateway.metrics import Metrics
 from gateway.operations.measurements.objectives import Kind, note
 from gateway.sessions.storage.recording_files import reason_of
+from gateway.settings import load_settings
 from scripts import prometheus_rule
 from tests.gateway.stages.fleet import Fleet
 
@@ -45,7 +47,8 @@ def promtool(*arguments: str) -> None:
 async def known(tmp_path: Path) -> set[str]:
     """Names of all metrics, those of a family's samples included."""
     names: set[str] = set()
-    for family in Metrics(Fleet().pool, Disk(tmp_path, 1)).registry.collect():
+    crowd = Crowd(load_settings(worker_urls="http://127.0.0.1:9"))
+    for family in Metrics(Fleet().pool, Disk(tmp_path, 1), crowd).registry.collect():
         names |= {family.name, *(sample.name for sample in family.samples)}
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
         names |= {family.name + suffix for suffix in suffixes.get(family.type, [])}

@@ -1,10 +1,11 @@
-"""Metrics that are read when somebody asks for them: of the disk, the pool, its workers and their caches."""
+"""Metrics that are read when somebody asks for them: of disk, connections, pool, workers and their caches."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -28,6 +29,25 @@ class DiskCollector:
         except OSError:
             return
         yield GaugeMetricFamily("voxfleet_disk_free_bytes", "Free where data_dir is.", value=free)
+
+
+class Connections(Sized, Protocol):
+    """Those of clients that are open."""
+
+    most: int
+    """How many may be."""
+
+
+class ConnectionCollector:
+    """How many there are, and may be."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def collect(self) -> Iterator[Metric]:
+        there, most = len(self._connections), self._connections.most
+        yield GaugeMetricFamily("voxfleet_connections", "Connections of clients.", value=there)
+        yield GaugeMetricFamily("voxfleet_connections_limit", "Connections that may be open.", value=most)
 
 
 class PoolCollector:

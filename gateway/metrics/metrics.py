@@ -15,7 +15,7 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 
 from gateway.files.disk import Disk
-from gateway.metrics.collectors import DiskCollector, PoolCollector
+from gateway.metrics.collectors import ConnectionCollector, Connections, DiskCollector, PoolCollector
 from gateway.slots.pool import WorkerPool
 from telemetry.build import build
 
@@ -41,7 +41,9 @@ class Snapshot:
 class Metrics:
     """One registry per gateway; its `snapshot()` is what /metrics answers."""
 
-    def __init__(self, pool: WorkerPool, disk: Disk | None = None) -> None:
+    def __init__(
+        self, pool: WorkerPool, disk: Disk | None = None, connections: Connections | None = None
+    ) -> None:
         """`disk`: whose free space is told, if any."""
         self.registry = registry = CollectorRegistry()
         self._outcomes: set[str] = set()
@@ -51,6 +53,8 @@ class Metrics:
         registry.register(PoolCollector(pool))
         if disk is not None:
             registry.register(DiskCollector(disk))
+        if connections is not None:
+            registry.register(ConnectionCollector(connections))
         ProcessCollector(registry=registry)
         info = Gauge("voxfleet_build_info", "Build of the gateway.", ["version"], registry=registry)
         info.labels(build()).set(1)

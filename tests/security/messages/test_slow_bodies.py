@@ -98,9 +98,12 @@ async def test_many_keyless_bodies_do_not_lock_out_a_valid_key(start: StartFleet
 
 
 async def test_who_is_one_too_many_is_told_so(start: StartFleet) -> None:
-    gateway = start.gateway(NOWHERE, max_connections=40)
+    gateway = start.gateway(NOWHERE, max_connections=40, expose_metrics=True)
     async with AsyncExitStack() as stack:
-        held = [await opened(stack, gateway.port) for _ in range(20)]
+        held = [await opened(stack, gateway.port) for _ in range(19)]
+        told = await exchange(gateway.port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"\nvoxfleet_connections 20.0\n" in told and b"\nvoxfleet_connections_limit 40.0\n" in told
+        held.append(await opened(stack, gateway.port))
         response = await exchange(gateway.port, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (status_of(response), code_of(response)) == (503, "too_many_connections")
         assert b"\r\nRetry-After: 5\r\n" in response
