@@ -118,7 +118,8 @@ def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:
     client = gateway.callers.client(connection)
     if tenant == client.address and not client.known:
         message = (
-            "clients behind this proxy cannot be told apart: name it in trusted_proxies, or send an API key"
+            "clients behind this proxy cannot be told apart: name it, and none of them, in trusted_proxies, "
+            "or send an API key"
         )
         raise ApiError(403, "client_unknown", message)
     return tenant
