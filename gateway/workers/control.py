@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from gateway.bodies import MOST_MESSAGE_VALUES, has_too_many_values
 from gateway.settings import GatewaySettings
 from gateway.workers.frame_stream import NO_SLOT, RequestRejected, WorkerRefused, WorkerUnreachable
+from gateway.workers.http import pieces_of
 from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
 from worker.protocol import (
     ADAPTERS_PATH,
@@ -167,7 +168,7 @@ async def _read(response: httpx.Response, max_bytes: int) -> bytes:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise WorkerUnreachable("the worker packs its answer, which it was asked not to do")
     body = bytearray()
-    async for piece in response.aiter_raw():
+    async for piece in pieces_of(response):
         body += piece
         if len(body) > max_bytes:
             raise WorkerUnreachable(f"the worker's answer has more than {max_bytes} bytes")
