@@ -79,6 +79,7 @@ class _Items:
     def __init__(self, request: Request, gateway: Gateway, caller: Caller) -> None:
         self._request, self._gateway, self._caller = request, gateway, caller
         self._turns = asyncio.Semaphore(caller.max_streams or MOST_ITEMS)
+        self._most_seconds = self._seconds_left = gateway.settings.max_clip_seconds
         self.ignored: set[str] = set()
         """Fields that nothing was done with."""
 
@@ -87,6 +88,13 @@ class _Items:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._result(index, body)) for index, body in enumerate(bodies)]
         return [task.result() for task in tasks]
+
+    def hold(self, seconds: float) -> None:
+        """So much more audio is kept until all files are there. Raises ApiError."""
+        self._seconds_left -= seconds
+        if self._seconds_left < 0:
+            message = f"the files of one batch have at most {self._most_seconds:g} s of audio together"
+            raise ApiError(422, "audio_too_long", message, param="items")
 
     async def _result(self, index: int, body: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -107,6 +115,24 @@ class _Items:
             self.ignored.add("instructions")
         async with self._turns:
             outcome, file, _ = await made_clip(
-                self._request, self._gateway, translated, Collector(), OPENAI, self._caller, "input"
+                self._request, self._gateway, translated, _Part(self), OPENAI, self._caller, "input"
             )
         return file, content_type_of(translated.format, outcome.sample_rate)
+
+
+class _Part(Collector):
+    """The listener of one of the texts."""
+
+    def __init__(self, items: _Items) -> None:
+        super().__init__()
+        self._items = items
+        self._sample_rate = 0
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        """The rate of the file is known."""
+        self._sample_rate = sample_rate
+
+    def audio(self, pcm: bytes) -> None:
+        """Kept until all files are there. Raises ApiError."""
+        self._items.hold(len(pcm) / (2 * self._sample_rate))
+        super().audio(pcm)
