@@ -90,9 +90,9 @@ class _Items:
         return [task.result() for task in tasks]
 
     def hold(self, seconds: float) -> None:
-        """So much more audio is kept until all files are there. Raises ApiError."""
+        """So much more audio is kept until all files are there; negative: less. Raises ApiError."""
         self._seconds_left -= seconds
-        if self._seconds_left < 0:
+        if self._seconds_left < 0 < seconds:
             message = f"the files of one batch have at most {self._most_seconds:g} s of audio together"
             raise ApiError(422, "audio_too_long", message, param="items")
 
@@ -113,10 +113,15 @@ class _Items:
         self.ignored |= order.model_extra.keys()
         if order.instructions and not translated.instructions:
             self.ignored.add("instructions")
+        part = _Part(self)
         async with self._turns:
-            outcome, file, _ = await made_clip(
-                self._request, self._gateway, translated, _Part(self), OPENAI, self._caller, "input"
-            )
+            try:
+                outcome, file, _ = await made_clip(
+                    self._request, self._gateway, translated, part, OPENAI, self._caller, "input"
+                )
+            except ApiError:
+                self.hold(-part.seconds)
+                raise
         return file, content_type_of(translated.format, outcome.sample_rate)
 
 
@@ -127,6 +132,7 @@ class _Part(Collector):
         super().__init__()
         self._items = items
         self._sample_rate = 0
+        self.seconds = 0.0
 
     def started(self, worker_id: str, sample_rate: int) -> None:
         """The rate of the file is known."""
@@ -134,5 +140,7 @@ class _Part(Collector):
 
     def audio(self, pcm: bytes) -> None:
         """Kept until all files are there. Raises ApiError."""
-        self._items.hold(len(pcm) / (2 * self._sample_rate))
+        seconds = len(pcm) / (2 * self._sample_rate)
+        self.seconds += seconds
+        self._items.hold(seconds)
         super().audio(pcm)
