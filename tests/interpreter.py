@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import triton.language as tl
@@ -27,6 +27,7 @@ _broadcast = TritonSemantic.broadcast_impl_value
 _scalar_constant = TritonSemantic.scalar_constant
 _index = tl.tensor.__getitem__
 _unwrap = tl.core._unwrap_if_constexpr
+_equal_types = tl.dtype.__eq__
 
 Change = tuple[object, str, object, object]
 _known: dict[tuple[int, ...], list[Change]] = {}
@@ -89,22 +90,27 @@ def _call_device_function(function: Any, *args: Any, **kwargs: Any) -> Any:
         raise interpreter.InterpreterError(repr(error)) from error
 
 
+def _name_of(element: tl.dtype) -> Any:
+    """Of pointers with their address space."""
+    return element.name if element.__class__ is tl.dtype else (element.name, element.address_space)
+
+
 def _make_block_type(self: tl.block_type, element: tl.dtype, shape: Any) -> None:
-    lengths = tuple(length.value if isinstance(length, tl.constexpr) else length for length in shape)
-    key = (type(element), element.name, getattr(element, "address_space", None), lengths)
+    lengths = tuple([length.value if length.__class__ is tl.constexpr else length for length in shape])
+    key = (_name_of(element), lengths)
     if key not in _block_types:
         _init_block_type(self, element, shape)
         constants = [tl.constexpr(length) for length in lengths]
         of_tensors = tl.constexpr(self.numel), tl.tuple(constants)
         _block_types[key] = {**vars(self), "of_tensors": of_tensors, "lengths": lengths, "alike": {}}
-    self.__dict__.update(_block_types[key])
+    self.__dict__ = _block_types[key]  # which nobody changes
 
 
 def _with_element(self: tl.block_type, element: tl.dtype) -> tl.block_type:
     """The block type of that element, and of the same shape."""
     if element is self.element_ty:
         return self
-    key = element.name, getattr(element, "address_space", None)
+    key = _name_of(element)
     if key not in self.alike:
         self.alike[key] = tl.block_type(element, self.shape)
     return self.alike[key]
@@ -130,63 +136,82 @@ def _make_handle(self: interpreter.TensorHandle, data: np.ndarray, dtype: tl.dty
     self.data, self.dtype, self.attr = data, dtype, {} if attr is None else attr
 
 
-Rule = tuple[Any, tl.dtype | None]
-_rules: dict[tuple[Any, ...], tuple[Rule, Rule]] = {}
-"""Of each operand: the constant that it becomes, or None, and the type that it is cast to, or None."""
-_shapes: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, ...]] = {}
+_types: dict[tuple[Any, ...], tl.block_type] = {}
 _constants: dict[tuple[Any, ...], tl.tensor] = {}
 
 
 def _operands(semantic: TritonSemantic, lhs: Any, rhs: Any, *flags: bool, **named: bool) -> Any:
     """In place of `binary_op_type_checking_impl`, whose answer depends on no element of a tensor."""
-    key = (_kind(lhs), _kind(rhs), flags, *named.items())
-    if key not in _rules:
-        given = [value if isinstance(value, Number) else _empty(value.dtype) for value in (lhs, rhs)]
-        _rules[key] = tuple(
-            (after, None) if isinstance(before, Number) else (None, _change(before, after))
-            for before, after in zip(given, _check_operands(semantic, *given, *flags, **named), strict=True)
-        )
-    for_lhs, for_rhs = _rules[key]
-    return _joint(_converted(semantic, lhs, *for_lhs), _converted(semantic, rhs, *for_rhs))
+    left, right = _Rule.of(lhs, rhs, flags, named).operands(semantic, lhs, rhs)
+    common = _common_type(left, right)
+    return tuple(
+        one
+        if one.type.lengths == common.lengths
+        else tl.tensor(one.handle, common.with_element_ty(one.dtype))
+        for one in (left, right)
+    )
 
 
-def _kind(value: Any) -> tuple[Any, Any]:
-    if isinstance(value, tl.tensor):
-        return value.dtype.name, None
-    return type(value), value
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Of each operand: the constant that it becomes, or None, and the type that it is cast to, or None."""
+
+    left: tl.tensor | None
+    left_type: tl.dtype | None
+    right: tl.tensor | None
+    right_type: tl.dtype | None
+    dtype: tl.dtype | None
+    """Of both, when they are of one type and no pointers."""
+
+    _known: ClassVar[dict[tuple[Any, ...], _Rule]] = {}
+
+    @classmethod
+    def of(cls, lhs: Any, rhs: Any, flags: tuple[bool, ...], named: dict[str, bool]) -> _Rule:
+        key = (_kind(lhs), _kind(rhs), flags, *named.items())
+        if key not in cls._known:
+            given = [value if isinstance(value, Number) else _empty(value.dtype) for value in (lhs, rhs)]
+            found = _check_operands(interpreter.interpreter_semantic, *given, *flags, **named)
+            (left, left_type), (right, right_type) = map(_change, given, found)
+            dtype, other = (one.dtype for one in found)
+            alike = dtype.__class__ is tl.dtype and dtype.name == other.name
+            cls._known[key] = cls(left, left_type, right, right_type, dtype if alike else None)
+        return cls._known[key]
+
+    def operands(self, semantic: TritonSemantic, lhs: Any, rhs: Any) -> tuple[tl.tensor, tl.tensor]:
+        left, right = self.left, self.right
+        if left is None:
+            left = lhs if self.left_type is None else semantic.cast(lhs, self.left_type)
+        if right is None:
+            right = rhs if self.right_type is None else semantic.cast(rhs, self.right_type)
+        return left, right
+
+
+def _kind(value: Any) -> Any:
+    return value.dtype.name if value.__class__ is tl.tensor else (value.__class__, value)
 
 
 def _empty(dtype: tl.dtype) -> tl.tensor:
     return tl.tensor(interpreter.TensorHandle(np.zeros(1, _numpy_type(dtype)), dtype), dtype)
 
 
-def _change(before: tl.tensor, after: tl.tensor) -> tl.dtype | None:
-    return None if after.dtype == before.dtype else after.dtype
+def _change(before: Any, after: tl.tensor) -> tuple[tl.tensor | None, tl.dtype | None]:
+    if isinstance(before, Number):
+        return after, None
+    return None, None if after.dtype == before.dtype else after.dtype
 
 
-def _converted(semantic: TritonSemantic, value: Any, constant: Any, dtype: tl.dtype | None) -> tl.tensor:
-    if constant is not None:
-        return constant
-    return value if dtype is None else semantic.cast(value, dtype)
-
-
-def _joint(lhs: tl.tensor, rhs: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Both with the type of their common shape; their elements are left to NumPy."""
-    left, right = lhs.type, rhs.type
-    if left.lengths == right.lengths:
-        return lhs, rhs
-    if not right.lengths:
-        return lhs, tl.tensor(rhs.handle, left.with_element_ty(rhs.dtype))
-    if not left.lengths:
-        return tl.tensor(lhs.handle, right.with_element_ty(lhs.dtype)), rhs
-    key = left.lengths, right.lengths
-    if key not in _shapes:
-        _shapes[key] = _broadcast(interpreter.interpreter_semantic, lhs, rhs)[0].type.lengths
-    lengths = _shapes[key]
-    return tuple(
-        one if one.type.lengths == lengths else tl.tensor(one.handle, tl.block_type(one.dtype, list(lengths)))
-        for one in (lhs, rhs)
-    )
+def _common_type(left: tl.tensor, right: tl.tensor) -> tl.dtype:
+    """Of their common shape, with the left one's elements; the elements themselves are left to NumPy."""
+    of, other = left.type, right.type
+    if of.lengths == other.lengths or not other.lengths:
+        return of
+    key = of.lengths, other.lengths, _name_of(left.dtype)
+    if key not in _types:
+        if of.lengths:
+            _types[key] = _broadcast(interpreter.interpreter_semantic, left, right)[0].type
+        else:
+            _types[key] = other.with_element_ty(left.dtype)
+    return _types[key]
 
 
 def _written_out(semantic: TritonSemantic, lhs: tl.tensor, rhs: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
@@ -216,30 +241,46 @@ def _with_axes(self: tl.tensor, slices: Any) -> tl.tensor:
     return tl.tensor(interpreter.TensorHandle(data, self.dtype), tl.block_type(self.dtype, list(data.shape)))
 
 
+_PLAIN = frozenset((tl.tensor, tl.dtype, tl.block_type, int, float, bool, type(None)))
+
+
 def _value(given: Any) -> Any:
     """In place of `_unwrap_if_constexpr`, which asks for everything else first."""
-    return given if given.__class__ in (tl.tensor, int, float) else _unwrap(given)
+    kind = given.__class__
+    if kind in _PLAIN:
+        return given
+    return given.value if kind is tl.constexpr else _unwrap(given)
+
+
+def _is_same_type(self: tl.dtype, other: Any) -> bool:
+    return self is other or _equal_types(self, other)
 
 
 def _quick(of_semantic: str, function: np.ufunc, compares: bool, *flags: bool) -> Callable[..., tl.tensor]:
     """An operator of `TritonSemantic`: NumPy's, unless it is one of pointers."""
     whole, bits = getattr(TritonSemantic, of_semantic), of_semantic.endswith("_")
+    rules: dict[tuple[Any, Any], _Rule] = {}
 
     def operator(semantic: TritonSemantic, lhs: Any, rhs: Any, *more: Any, **named: Any) -> tl.tensor:
-        left, right = _operands(semantic, lhs, rhs, *flags)
-        dtype, other = left.dtype, right.dtype
-        if dtype.__class__ is not tl.dtype or dtype.name != other.name or (bits and dtype.is_floating()):
+        key = _kind(lhs), _kind(rhs)
+        rule = rules.get(key) or rules.setdefault(key, _Rule.of(lhs, rhs, flags, {}))
+        dtype = rule.dtype
+        if dtype is None or (bits and dtype.is_floating()):
             return whole(semantic, lhs, rhs, *more, **named)
+        left, right = rule.operands(semantic, lhs, rhs)
+        of = _common_type(left, right)
         handle = interpreter.TensorHandle(function(left.handle.data, right.handle.data), dtype)
-        return tl.tensor(handle, left.type.with_element_ty(tl.int1) if compares else left.type)
+        return tl.tensor(handle, of.with_element_ty(tl.int1) if compares else of)
 
     return operator
 
 
 def _of_tensors(name: str, turned: bool = False) -> Callable[..., tl.tensor]:
+    function = getattr(TritonSemantic, name)
+
     def operator(self: tl.tensor, other: Any) -> tl.tensor:
         operands = (_value(other), self) if turned else (self, _value(other))
-        return getattr(interpreter.interpreter_semantic, name)(*operands, True)
+        return function(interpreter.interpreter_semantic, *operands, True)
 
     return operator
 
@@ -269,11 +310,12 @@ def hasten() -> None:
     tl.block_type.with_element_ty = _with_element
     tl.tensor.__init__ = _make_tensor
     tl.tensor.__getitem__ = _with_axes
+    tl.dtype.__eq__ = _is_same_type
+    for name, *how in _OPERATORS:
+        setattr(TritonSemantic, name, _quick(name, *how))
     for name in ("add", "sub", "mul"):
         setattr(tl.tensor, f"__{name}__", _of_tensors(name))
         setattr(tl.tensor, f"__r{name}__", _of_tensors(name, turned=True))
-    for name, *how in _OPERATORS:
-        setattr(TritonSemantic, name, _quick(name, *how))
     tl.core._unwrap_if_constexpr = _value
     TritonSemantic.binary_op_type_checking_impl = _operands
     TritonSemantic.broadcast_impl_value = _written_out
