@@ -1,6 +1,7 @@
 """What users run: the `voxfleet` command and what it is made of. Importing this package is cheap.
 
 cli.py           the command and its options; `__main__.py`: as `python -m voxfleet`
+loading.py       how a command loads what it needs
 settings.py      settings of `voxfleet serve`, and the file that all processes share
 model_source.py  whether a model that is named is on this machine
 commands/        what each subcommand does

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from voxfleet.commands.options import ConfigOption, HostOption, PortOption, fail
+from voxfleet.loading import loading
 
 if TYPE_CHECKING:
     from voxfleet.commands.doctor import Finding
@@ -98,12 +99,13 @@ def up(
 
     With `place: ray` workers run in a cluster of Ray; a fleet that runs there gets the file as it is now.
     """
-    from voxfleet.fleet.place import PlaceError
-    from voxfleet.fleet.up import up as up_until_stopped
-    from voxfleet.model_source import ModelMissingError
-    from voxfleet.processes.devices import DeviceError
-    from voxfleet.processes.ports import PortError
-    from voxfleet.settings import SettingsError, load_settings
+    with loading():
+        from voxfleet.fleet.place import PlaceError
+        from voxfleet.fleet.up import up as up_until_stopped
+        from voxfleet.model_source import ModelMissingError
+        from voxfleet.processes.devices import DeviceError
+        from voxfleet.processes.ports import PortError
+        from voxfleet.settings import SettingsError, load_settings
 
     try:
         exit_code = up_until_stopped(_read(file), load_settings(config, host=host, port=port), config)

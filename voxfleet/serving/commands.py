@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from voxfleet.commands.options import ConfigOption, Device, HostOption, ModelOption, PortOption, fail
+from voxfleet.loading import loading
 
 
 def serve(
@@ -23,11 +24,12 @@ def serve(
     ] = None,
 ) -> None:
     """Run a gateway and its workers here, and restart what dies."""
-    from voxfleet.model_source import ModelMissingError
-    from voxfleet.processes.devices import DeviceError
-    from voxfleet.processes.ports import PortError
-    from voxfleet.serving.serve import serve as serve_until_stopped
-    from voxfleet.settings import SettingsError, load_settings
+    with loading():
+        from voxfleet.model_source import ModelMissingError
+        from voxfleet.processes.devices import DeviceError
+        from voxfleet.processes.ports import PortError
+        from voxfleet.serving.serve import serve as serve_until_stopped
+        from voxfleet.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(
@@ -53,7 +55,8 @@ def gateway(
     ] = None,
 ) -> None:
     """Run one gateway. Secrets come from the environment: VOXFLEET_WORKER_SECRET, VOXFLEET_ADMIN_TOKEN."""
-    from gateway.cli import run
+    with loading():
+        from gateway.cli import run
 
     raise typer.Exit(run(config=config, workers=workers, host=host, port=port, max_queue=max_queue))
 
@@ -76,7 +79,8 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker. Its secret comes from VOXFLEET_WORKER_SECRET, or a file in VOXFLEET_SECRETS_DIR."""
-    from worker.cli import run
+    with loading():
+        from worker.cli import run
 
     raise typer.Exit(
         run(
