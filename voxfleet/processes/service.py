@@ -203,10 +203,11 @@ class Service:
 
 
 def describe_exit(exit_code: int) -> str:
-    """ "exited with code 3" or "was ended by SIGKILL"."""
+    """ "exited with code 3" or "was ended by SIGTERM"."""
     if exit_code >= 0:
         return f"exited with code {exit_code}"
     try:
-        return f"was ended by {signal.Signals(-exit_code).name}"
+        name = signal.Signals(-exit_code).name
     except ValueError:
         return f"was ended by signal {-exit_code}"
+    return f"was ended by {name}" + (", as where memory runs out" if name == "SIGKILL" else "")

@@ -68,7 +68,7 @@ async def test_a_killed_child_comes_back_as_another_process() -> None:
         first = await witness.healthy.get()
         os.kill(first, signal.SIGKILL)
         reason, _ = await witness.down.get()
-        assert reason == "was ended by SIGKILL"
+        assert reason == "was ended by SIGKILL, as where memory runs out"
         second = first
         while second == first:
             second = await witness.healthy.get()
@@ -199,5 +199,5 @@ async def test_the_back_off_starts_over_after_a_stable_run() -> None:
 
 def test_an_exit_is_described_by_code_or_signal() -> None:
     assert describe_exit(3) == "exited with code 3"
-    assert describe_exit(-9) == "was ended by SIGKILL"
+    assert describe_exit(-9) == "was ended by SIGKILL, as where memory runs out"
     assert describe_exit(-200) == "was ended by signal 200"

@@ -114,7 +114,7 @@ def test_a_killed_worker_comes_back_and_speaks(serve: Serve) -> None:
     url = served.wait_ready()
     (worker,) = served.children("worker")
     worker.send_signal(signal.SIGKILL)
-    served.wait_for_output("worker-0 was ended by SIGKILL; starting it again")
+    served.wait_for_output("worker-0 was ended by SIGKILL, as where memory runs out; starting it again")
     replacement = wait_until(
         lambda: [child for child in served.children("worker") if child.pid != worker.pid], "a worker is back"
     )[0]
