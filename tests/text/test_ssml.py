@@ -13,6 +13,7 @@ from gateway.text.spoken import has_ideogram
 from gateway.text.ssml import Script, SsmlError, parse_ssml
 
 LONG_TIME = f"<say-as interpret-as='time'>{'1一' * 100}</say-as>"
+SHORT_TIME = "<say-as interpret-as='time'>1s</say-as>"
 LONG_SAY_AS = f"<say-as interpret-as='characters'>{'a' * 200}</say-as>"
 
 
@@ -90,6 +91,7 @@ def test_chinese_is_read_in_chinese() -> None:
 
 def test_very_many_short_texts_may_be_read_as_their_author_says() -> None:
     assert len(parse(LONG_SAY_AS * 100).passages[0].fixed) == 100
+    assert len(parse(SHORT_TIME * 200).passages[0].fixed) == 200
     assert len(parse(LONG_TIME * 20).passages[0].fixed) == 20
     assert len(parse("<say-as interpret-as='cardinal'>123</say-as> " * 1999).passages[0].fixed) == 1999
 
@@ -167,6 +169,7 @@ def test_nothing_is_called_for_each_of_its_characters() -> None:
         (f"<speak><say-as interpret-as='date'>{'1' * 201}</say-as></speak>", "200 characters"),
         (f"<speak>{LONG_SAY_AS * 101}</speak>", "20000 characters in all"),
         (f"<speak>{LONG_TIME * 21}</speak>", "20000 characters in all"),
+        (f"<speak>{SHORT_TIME * 201}</speak>", "20000 characters in all"),
         (f"<speak>{'Hi ' * 400_000}</speak>", "1000000 characters"),
     ],
 )
