@@ -59,15 +59,18 @@ export class VoiceFields {
   #consentParts;
   #givenPart;
 
-  /** @param {object} voice its fields, and `parameters` of the page */
-  fill({ name = "", language = "", tags = [], description = "", transcript = "", parameters = {} }) {
+  /**
+   * @param {object} voice its fields; what it speaks with stays beside settings that are given to it
+   * @param {object} [settings] of the page
+   */
+  fill({ name = "", language = "", tags = [], description = "", transcript = "", parameters: { adapter, model } = {} }, settings = {}) {
     const values = { name, language, tags: tags.join(", "), description, transcript };
     for (const [field, value] of Object.entries(values)) this.#inputs[field].value = value ?? "";
     for (const box of ["consent", "withdraw", "denoise", "parameters"]) this.#inputs[box].checked = false;
     this.#inputs.consent_by.value = "";
     this.#suggested = "";
-    this.#parameters = parameters;
-    this.#parametersRow.hidden = Object.keys(parameters).length === 0;
+    this.#parameters = { ...(adapter && { adapter }), ...(model && { model }), ...settings };
+    this.#parametersRow.hidden = Object.keys(settings).length === 0;
     this.#filled = this.#told;
     this.point(null);
   }

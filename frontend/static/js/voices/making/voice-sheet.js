@@ -86,7 +86,7 @@ export class VoiceSheet extends EventTarget {
   create(parameters) {
     if (!this.#draft) {
       this.#source.reset();
-      this.#fields.fill({ name: "", parameters });
+      this.#fields.fill({}, parameters);
     }
     this.#open(null);
     this.#fields.busy = false;
@@ -101,12 +101,12 @@ export class VoiceSheet extends EventTarget {
     this.#draft = false;
     this.#source.reset();
     this.#open(voice);
-    this.#fields.fill({ ...voice, parameters });
+    this.#fields.fill(voice, parameters);
     this.#wait(true);
     try {
       const [whole, statement] = await Promise.all([fleet.voice(voice.id), fleet.consentStatement(language())]);
       if (voice !== this.#voice) return;
-      this.#fields.fill({ ...whole, parameters });
+      this.#fields.fill(whole, parameters);
       this.#fields.showConsent(statement, whole.consent);
       this.#wait(false);
       this.#fields.point(agree ? "consent_statement" : null);

@@ -229,10 +229,20 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         hear.click()
         expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
         grace = next(one for one in fleet.get_json("/api/voices")["voices"] if one["name"] == "Grace")
+        address = f"{fleet.url}/api/voices/{grace['id']}"
         agreed = {"consent_by": "Grace", "consent_statement": "I agree, in words of my own."}
-        httpx.patch(f"{fleet.url}/api/voices/{grace['id']}", json=agreed).raise_for_status()
+        learnt = {"parameters": {"adapter": "a_of_hers"}}
+        httpx.patch(address, json={**agreed, **learnt}).raise_for_status()
+        page.click("#advanced summary")
+        page.fill("#seed", "7")
         page.get_by_role("button", name="Edit Grace").click()
         expect(page.locator("#consent-statement")).to_have_text("I agree, in words of my own.")
+        page.check("#voice-parameters")
+        page.click("#voice-save")
+        expect(page.locator("#voice-sheet")).to_be_hidden()
+        spoken_with = httpx.get(address).json()["parameters"]
+        assert (spoken_with["adapter"], spoken_with["seed"]) == ("a_of_hers", 7)
+        page.get_by_role("button", name="Edit Grace").click()
         page.click("#voice-delete")
         page.click("#voice-delete")
         expect(page.locator(".voice-card", has_text="Grace")).to_have_count(0)
