@@ -10,6 +10,7 @@ progress.py   what its process has written down so far
 process.py    that process
 runner.py     one training, from its recordings to the voice
 outcome.py    the adapter and the voice that come of it
+learnt.py     what becomes of that adapter when its voice is deleted, or its consent withdrawn
 service.py    `Trainings`: which there are
 listing.py    trainings as the API tells them
 """

@@ -18,8 +18,8 @@ from gateway.errors import ApiError
 from gateway.files.plain_files import descriptor_of
 from gateway.service import Gateway
 from gateway.training.files import TrainingFiles
+from gateway.training.learnt import voice_id_of
 from gateway.voices.fields import VoiceForm, validated
-from gateway.voices.registry import VOICES
 
 _BEST_SECONDS = 8.0
 """The best length of a reference."""
@@ -52,7 +52,7 @@ async def make_voice(
     gateway: Gateway, training: Training, files: TrainingFiles, recordings: Sequence[TrainingRecording]
 ) -> str:
     """Its id; what was made before is not made again. Raises ApiError, OSError."""
-    own_id = VOICES.id_of(training.id, str(training.adapter_id))
+    own_id = voice_id_of(str(training.adapter_id))
     if await gateway.voices.has(own_id):
         return own_id
     reference = files.recording(reference_of(recordings).id)

@@ -25,6 +25,7 @@ from gateway.database.repeats import Asked, made_once
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.synthesis.preview import built_in_sample, custom_sample, trial
+from gateway.training import learnt
 from gateway.voices import consent
 from gateway.voices.catalog import (
     adapter_of,
@@ -128,8 +129,9 @@ async def get_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str,
 @router.patch("/api/voices/{id}", dependencies=[MUTATION])
 async def change_voice(id: str, change: VoiceChange, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Change what is said of a voice; its audio stays. `consent_by: null` withdraws the consent."""
-    voice, tenant = await _own(id, request, gateway)
-    voice = await gateway.voices.change(voice, change)
+    before, tenant = await _own(id, request, gateway)
+    voice = await gateway.voices.change(before, change)
+    await learnt.agree(gateway, before, change, tenant)
     if "consent_by" in change.model_fields_set:
         saying = "consent_withdrawn" if change.consent_by is None else "consent_given"
         gateway.operations.log.say("voice", voice.id, saying, owner=tenant, voice=voice.id)
@@ -144,8 +146,9 @@ async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[s
 
 
 async def remove_voice(id: str, request: Request, gateway: Gateway) -> None:
-    """A voice of the caller's. Raises ApiError: 401, 403, 404, 503."""
-    _, tenant = await _own(id, request, gateway)
+    """A voice of the caller's, with what a training learnt for it. Raises ApiError: 401, 403, 404, 503."""
+    voice, tenant = await _own(id, request, gateway)
+    await learnt.forget(gateway, voice, tenant)
     await gateway.voices.remove(id)
     gateway.operations.log.say("voice", id, "voice_deleted", owner=tenant, voice=id)
 

@@ -6,13 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
+import pytest
 
 from gateway.app import create_app
+from gateway.database import Training
 from gateway.settings import load_settings
+from gateway.training.outcome import make_adapter, make_voice
 from gateway.training.service import Trainings
 from tests.gateway.training.conftest import CONSENT, clip
+from worker.protocol import AdapterDescription
 
 TRAINING = {"name": "Anna", **CONSENT}
 
@@ -51,3 +56,20 @@ async def running(tmp_path: Path, **options: Any) -> AsyncIterator[Service]:
     app = create_app(load_settings(worker_urls=[], **options))
     async with app.state.gateway.running():
         yield Service(app)
+
+
+async def made(service: Service, monkeypatch: pytest.MonkeyPatch) -> tuple[Training, str]:
+    """A training of which an adapter and a voice came: its row with that adapter, and the id of the voice."""
+    about = {"base": "", "model": "m", "model_revision": "1"}
+    read = AdapterDescription(digest="a" * 64, rank=8, num_layers=1, num_parameters=10, **about)
+    monkeypatch.setattr(service.gateway.adapters, "_examined", AsyncMock(return_value=read))
+    id = await service.begin()
+    assert (await service.send(id)).status_code == 201
+    files, store = service.trainings.files(id), service.trainings.store
+    files.learnt.mkdir(parents=True)
+    (files.learnt / "lora_config.json").write_text("{}")
+    files.weights.write_bytes(b"weights")
+    row = await store.get(id)
+    assert row is not None
+    row.adapter_id = await make_adapter(service.gateway, row, files)
+    return row, await make_voice(service.gateway, row, files, await store.recordings(id))

@@ -13,8 +13,7 @@ from gateway.tending.rows import OPEN
 from gateway.training.files import TrainingFiles
 from gateway.training.outcome import make_adapter, make_voice
 from gateway.training.process import TrainingProcess
-from tests.gateway.training.stage import Service, running
-from worker.protocol import AdapterDescription
+from tests.gateway.training.stage import Service, made, running
 
 
 def refuse(files: TrainingFiles) -> int:
@@ -81,21 +80,11 @@ async def test_what_was_made_of_a_training_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gateway is killed before the row names the adapter, or the voice."""
-    about = {"base": "", "model": "m", "model_revision": "1"}
-    read = AdapterDescription(digest="a" * 64, rank=8, num_layers=1, num_parameters=10, **about)
     async with running(tmp_path) as service:
-        monkeypatch.setattr(service.gateway.adapters, "_examined", AsyncMock(return_value=read))
-        id = await service.begin()
-        assert (await service.send(id)).status_code == 201
+        row, voice = await made(service, monkeypatch)
         trainings, gateway = service.trainings, service.gateway
-        files, recordings = trainings.files(id), await trainings.store.recordings(id)
-        files.learnt.mkdir(parents=True)
-        (files.learnt / "lora_config.json").write_text("{}")
-        files.weights.write_bytes(b"weights")
-        row = await trainings.store.get(id)
-        row.adapter_id = await make_adapter(gateway, row, files)
-        voice = await make_voice(gateway, row, files, recordings)
-        forgetful = await trainings.store.get(id)
+        files, recordings = trainings.files(row.id), await trainings.store.recordings(row.id)
+        forgetful = await trainings.store.get(row.id)
         assert await make_adapter(gateway, forgetful, files) == row.adapter_id
         assert await make_voice(gateway, row, files, recordings) == voice
         (adapter,) = await gateway.adapters.visible_to(row.owner)
