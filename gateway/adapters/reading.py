@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gateway.slots.capacity.worker import Worker
 from gateway.workers.client import WorkerClient, WorkerUnreachable
-from worker.protocol import AdapterDescription
+from worker.protocol import MAX_ADAPTER_CONFIG_BYTES, AdapterDescription, ProtocolError, unpack_adapter
+
+_HEAD_BYTES = MAX_ADAPTER_CONFIG_BYTES + 4
 
 
 async def read_by(worker: Worker, client: WorkerClient, body: bytes, digest: str) -> AdapterDescription:
@@ -16,4 +18,9 @@ async def read_by(worker: Worker, client: WorkerClient, body: bytes, digest: str
     model = worker.model
     if (found.digest, found.model, found.model_revision) != (digest, model.name, model.revision):
         raise WorkerUnreachable("the worker read another adapter than it was sent, or for another model")
+    try:
+        config, _ = unpack_adapter(body[:_HEAD_BYTES])
+    except ProtocolError as error:
+        raise WorkerUnreachable(f"the worker read what is {error}") from error
+    found.names_weights &= bool(config.get("base_digest"))
     return found

@@ -24,7 +24,7 @@ from tests.gateway.stages.fleet import Fleet, describe_model, status
 from tests.gateway.stages.processes import GatewayProcess, check_error, started_fleets
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
 from tests.worker.process import wait_until
-from worker.protocol import ADAPTERS
+from worker.protocol import ADAPTERS, AdapterDescription, pack_adapter
 
 
 @contextmanager
@@ -83,7 +83,7 @@ class _Mute:
         self.fleet.pool.reports.answered(self.fleet.workers[0], status(boot_id=revision, model=model))
 
     async def visible_to(self, tenant: None, *, everything: bool) -> list[Adapter]:
-        return [Adapter(id="a_1", digest="d", model="alpha", model_revision="1")]
+        return [Adapter(id="a_1", digest="d" * 64, model="alpha", model_revision="1")]
 
     async def read(self, digest: str) -> bytes:
         return b""
@@ -107,6 +107,35 @@ class _Mute:
         with pytest.raises(asyncio.CancelledError):
             await Refitting(rows, files, self.fleet.pool, clients, self.sleep).run()
         return self.asked
+
+
+class _Liar(_Mute):
+    """A worker that says of every file that it names the weights which the worker has."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        super().__init__(looks=3)
+        self.body, self.changes = pack_adapter(config, b""), []
+
+    async def read(self, digest: str) -> bytes:
+        return self.body
+
+    async def send_adapter(self, body: bytes, digest: str) -> AdapterDescription:
+        about = {"digest": "d" * 64, "base": "", "model": "alpha", "model_revision": "2"}
+        return AdapterDescription(rank=1, num_layers=1, num_parameters=1, names_weights=True, **about)
+
+    async def change(self, id: str, columns: dict[str, str]) -> None:
+        self.changes.append(columns)
+
+
+@pytest.mark.parametrize(
+    ("config", "changes"), [({}, []), ({"base_digest": "f" * 64}, [{"model_revision": "2"}])]
+)
+async def test_which_weights_a_file_names_is_not_the_worker_s_word_alone(
+    config: dict[str, str], changes: list[dict[str, str]]
+) -> None:
+    liar = _Liar(config)
+    await liar.asked_at()
+    assert liar.changes == changes
 
 
 async def test_a_worker_that_reads_none_is_asked_ever_less_often() -> None:
