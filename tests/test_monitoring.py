@@ -152,6 +152,7 @@ async def test_each_reason_of_a_failure_is_there_before_it_grows() -> None:
     broken = {
         *re.findall(r'StreamBroken\("(\w+)"', sources),
         *re.findall(r'_blame\(lease, work, "(\w+)"', sources),
+        *re.findall(r'failures\["(\w+)"\] \+= 1', sources),
     }
     told = {sample.labels["reason"] for sample in samples_of(metrics, "voxfleet_worker_failures_total")}
     assert broken == told

@@ -14,8 +14,6 @@ from gateway.workers.client import RequestRejected
 
 logger = structlog.get_logger(__name__)
 
-_REASON = "rejected"
-
 
 class SecondOpinion:
     """Of one request, of which one worker at most is asked for it."""
@@ -47,5 +45,5 @@ class SecondOpinion:
             return
         code = rejection.detail.code
         logger.warning("a worker rejects what another one takes", worker=first.id, code=code, by=worker.id)
-        first.figures.failures[_REASON] += 1
+        first.figures.failures["rejected"] += 1
         self._pool.reports.suspected(first, f"it rejects what others take: {code}")
