@@ -54,7 +54,9 @@ class ContentFiles:
         return content
 
     async def save(self, content: bytes, sha256: str) -> None:
-        """Keep a file under the hash of its content; the same content is stored once. Raises OSError."""
+        """Keep a file under the hash of its content; the same content is stored once, and a damaged file is
+        replaced. Raises OSError.
+        """
         await asyncio.to_thread(self._save, content, self.path(sha256))
 
     async def set_aside(self, sha256: str) -> Path:
@@ -84,8 +86,10 @@ class ContentFiles:
         return [path.stem for path in old if path.suffix == self._suffix and _SHA256.fullmatch(path.stem)]
 
     def _save(self, content: bytes, path: Path) -> None:
-        if not path.exists():
-            self.write(path, content)
+        with contextlib.suppress(OSError):  # it is not there, or is what nobody can read
+            if read_file(path) == content:
+                return
+        self.write(path, content)
 
     def write(self, path: Path, content: bytes) -> None:
         """Write a file whole or not at all, as long as the disk has room. Raises OSError."""

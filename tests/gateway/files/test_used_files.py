@@ -118,6 +118,21 @@ async def test_a_file_that_comes_again_while_its_last_row_goes_is_kept(table: Ta
     assert table.rows == [SHA] and table.is_there
 
 
+@pytest.mark.parametrize("damage", [b"", b"RIFX", None], ids=["cut", "other", "pipe"])
+async def test_a_damaged_file_is_whole_again_when_its_content_comes_again(
+    damage: bytes | None, table: Table
+) -> None:
+    await table.add()
+    path = table.store.path(SHA)
+    if damage is None:
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        path.write_bytes(damage)
+    await table.add()
+    assert path.read_bytes() == CONTENT
+
+
 async def test_what_a_killed_gateway_left_is_removed(table: Table) -> None:
     await table.store.save(CONTENT, SHA)
     await table.files.remove_leftovers()
