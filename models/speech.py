@@ -169,14 +169,21 @@ class SpeechOutput:
     """Nobody hears the patch."""
     computing_seconds: float | None = None
     """With the first patch of this attempt: since its first step began, where that is known."""
+    not_finite: bool = False
+    """The error is what was computed for this request alone: values that are not finite."""
 
     @classmethod
     def ending(
-        cls, request_id: str, index: int, finish_reason: FinishReason, error: str | None = None
+        cls,
+        request_id: str,
+        index: int,
+        finish_reason: FinishReason,
+        error: str | None = None,
+        not_finite: bool = False,
     ) -> SpeechOutput:
         """The end of a request that got `index` patches and no last one: it was cancelled, or failed."""
         empty = np.zeros(0, dtype=np.float32)
-        return cls(request_id, index, empty, empty.reshape(0, 0), finish_reason, error)
+        return cls(request_id, index, empty, empty.reshape(0, 0), finish_reason, error, not_finite=not_finite)
 
 
 class SpeechEngine(Protocol):

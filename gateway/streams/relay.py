@@ -80,7 +80,7 @@ async def relay(
     emptied: whether there is room elsewhere. `opened` gets the stream, with which the attempt can be paused.
     `keep`: the slot is used again when this is complete. `span`: what the worker does is a part of it. Raises
     StreamBroken, StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises; but a worker that
-    rejects a piece which another has begun is at fault itself.
+    rejects a piece which another has begun, without a try, is at fault itself.
     """
     if lease.worker.model is not None:
         await piece.prepare(lease.worker.model)
@@ -88,8 +88,10 @@ async def relay(
     start.claim = lease.claim(keep or piece.more_follows)
     if lease.worker.status is not None and lease.worker.status.traced:
         start.traceparent = span.traceparent
+    taken = False
     try:
         async with client.generate(start) as stream:
+            taken = True
             lease.worker.trust.accepted()
             piece.accepted(lease.worker.model, stream)
             on_start()
@@ -102,7 +104,7 @@ async def relay(
     except _NotWanted:
         return
     except RequestRejected as error:
-        if not piece.committed:
+        if taken or not piece.committed:
             raise
         raise StreamBroken("corrupt", f"it rejects what another worker has begun: {error}") from error
 

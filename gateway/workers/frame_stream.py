@@ -20,6 +20,7 @@ from gateway.workers.connection import WorkerConnection
 from gateway.workers.metronome import Metronome
 from sockets.silence import Silence
 from worker.protocol import (
+    INVALID_ADAPTER,
     CancelRequest,
     ErrorCode,
     ErrorDetail,
@@ -167,8 +168,10 @@ class FrameStream:
             self._silence.stop()
             self._take = None
 
-    def failed(self, last: Frame) -> StreamBroken:
+    def failed(self, last: Frame) -> StreamBroken | RequestRejected:
         """What the last frame means that ends a request otherwise than well."""
+        if self.failure is not None and self.failure.code == INVALID_ADAPTER:
+            return RequestRejected(self.failure)
         reason = f"the worker ended the request: {last.finish_reason}"
         return StreamBroken("failed", self.failure.message if self.failure else reason)
 

@@ -291,7 +291,9 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
                 patch.silent,
                 self._llm.computing_seconds(sequence) if sequence.num_new_tokens == 1 else None,
             )
-        error = output.error or (result.output if result is not None else None)
+        not_finite = output.error is None and result is not None
+        error = result.output if not_finite else output.error
+        reason = output.finish_reason or "error"
         return SpeechOutput.ending(
-            sequence.request_id, sequence.payload.index, output.finish_reason or "error", error
+            sequence.request_id, sequence.payload.index, reason, error, not_finite=not_finite
         )

@@ -24,6 +24,7 @@ from worker.errors import WorkerError
 from worker.protocol import (
     ADAPTERS,
     ADAPTERS_UNSUPPORTED,
+    INVALID_ADAPTER,
     UNKNOWN_ADAPTER,
     AdapterDescription,
     AdapterUse,
@@ -129,7 +130,7 @@ def _refused_as_request() -> Iterator[None]:
     try:
         yield
     except AdapterError as error:
-        raise RequestError(str(error), "adapter", "invalid_adapter") from error
+        raise RequestError(str(error), "adapter", INVALID_ADAPTER) from error
 
 
 def give_way() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from engine.errors import RequestError
 from worker.kinds.speech import SpeechKind
 from worker.protocol import Counters, Frame, Start
 
@@ -37,6 +38,9 @@ class ModelKind(Protocol):
 
     def ending(self, request_id: str, index: int, reason: str) -> Any:
         """An output that is nothing but the end of a request."""
+
+    def fault(self, ending: Any, start: Any) -> RequestError | None:
+        """What of the request is to blame for an output that is its failure; None for nothing."""
 
     def frame(self, outputs: list[Any], start: Any, index: int, step: int) -> Frame:
         """Outputs in a row, of which the first is number `index`; one unless the kind `gathers`."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.errors import RequestError
 from models.speech import FinishReason, ModelInfo, SpeechEngine, SpeechOutput, SpeechRequest
-from worker.protocol import Counters, Frame, FrameKind, Latents, StartRequest
+from worker.protocol import INVALID_ADAPTER, Counters, Frame, FrameKind, Latents, StartRequest
 
 LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
 _SHORT_TEXT_CHARACTERS = 150
@@ -63,6 +63,12 @@ class SpeechKind:
     def ending(self, request_id: str, index: int, reason: FinishReason) -> SpeechOutput:
         """The last output of a request that got no last patch."""
         return SpeechOutput.ending(request_id, index, reason)
+
+    def fault(self, ending: SpeechOutput, start: StartRequest) -> RequestError | None:
+        """The adapter, where values grew out of bounds with one."""
+        if start.adapter is None or not ending.not_finite:
+            return None
+        return RequestError(f"with this adapter, {ending.error}", "adapter", INVALID_ADAPTER)
 
     def frame(self, outputs: list[SpeechOutput], start: StartRequest, index: int, step: int) -> Frame:
         """The frame of one output: each patch is a frame."""

@@ -79,6 +79,9 @@ class TextKind:
         """The last output of a request that got no last token."""
         return TextOutput(request_id, None, finish_reason=reason)
 
+    def fault(self, ending: TextOutput, start: StartTextRequest) -> None:
+        """Nothing."""
+
     def frame(self, outputs: list[TextOutput], start: StartTextRequest, index: int, step: int) -> Frame:
         """One frame of several outputs in a row, with all of their tokens and text."""
         reason = outputs[-1].finish_reason

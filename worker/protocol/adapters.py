@@ -26,6 +26,7 @@ ADAPTERS = "adapters"
 """The feature of a model whose requests may name one."""
 ADAPTERS_UNSUPPORTED = "adapters_unsupported"
 UNKNOWN_ADAPTER = "unknown_adapter"
+INVALID_ADAPTER = "invalid_adapter"
 """Why a request is refused that names one: the worker takes none, or has not this one."""
 MAX_ADAPTER_CONFIG_BYTES = 1 << 16
 _LENGTH = struct.Struct("<I")

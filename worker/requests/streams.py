@@ -179,7 +179,8 @@ class RequestStream:
         elif ending is None:
             ending = kind.ending(request_id, self._next_index, "cancelled")
         if ending.finish_reason == "error" and error is None:
-            error = EngineError(ending.error or "the engine gave no reason")
+            fault = kind.fault(ending, self._start)
+            error = fault or EngineError(ending.error or "the engine gave no reason")
         slot.release()
         if error is not None:
             self._worker.counters.errors += 1

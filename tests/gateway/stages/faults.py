@@ -11,7 +11,11 @@ from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame as WireFrame
 from websockets.frames import Opcode
 
-from worker.protocol import ErrorDetail, ErrorMessage, Frame, FrameKind, Paused, encode_frame
+from worker.protocol import INVALID_ADAPTER, ErrorDetail, ErrorMessage, Frame, FrameKind, Paused, encode_frame
+
+NOT_FINITE = ErrorDetail(
+    message="not finite", type="invalid_request_error", param="adapter", code=INVALID_ADAPTER
+)
 
 
 async def suffer(socket: ServerConnection, fault: str, frame: Frame) -> None:
@@ -34,6 +38,9 @@ async def suffer(socket: ServerConnection, fault: str, frame: Frame) -> None:
         await socket.send("not a message")
     elif fault == "failed":
         await socket.send(failure("latents overflow"))
+        await socket.send(encode_frame(ending_of(frame, "error")))
+    elif fault == "adapter":
+        await socket.send(ErrorMessage(error=NOT_FINITE).model_dump_json())
         await socket.send(encode_frame(ending_of(frame, "error")))
     else:
         raise ValueError(f"no such fault: {fault}")

@@ -209,6 +209,39 @@ async def test_who_waits_in_vain_for_another_worker_hears_what_the_first_one_sai
         await asyncio.wait({first})
 
 
+@pytest.mark.parametrize("patches", [0, 2])
+async def test_an_adapter_that_makes_no_numbers_is_no_fault_of_its_worker(patches: int) -> None:
+    """Or whoever has one could hold back a worker for all others."""
+    worker = ScriptedWorker([Act(patches, "adapter")])
+    async with gateway_of(worker) as gateway:
+        for _ in range(5):
+            with pytest.raises(ApiError) as refused:
+                await speak(gateway, Ear())
+            assert (refused.value.status_code, refused.value.code) == (422, "invalid_adapter")
+        held = gateway.pool.workers["w0"]
+        assert held.health is Health.UP and not held.trust.on_trial and not held.figures.failures.total()
+    assert len(worker.requests) == 5
+
+
+async def test_where_another_worker_makes_numbers_with_an_adapter_the_first_is_doubted() -> None:
+    broken, sound = ScriptedWorker([Act(2, "adapter")]), ScriptedWorker([Act()])
+    async with gateway_of(broken, sound) as gateway:
+        prefer_the_first(gateway)
+        await speak(gateway, ear := Ear())
+        assert gateway.pool.workers["w0"].trust.on_trial
+    assert ear.pcm == CLIP
+
+
+async def test_an_adapter_that_makes_no_numbers_at_two_workers_is_refused() -> None:
+    workers = [ScriptedWorker([Act(2, "adapter")]), ScriptedWorker([Act(0, "adapter")])]
+    async with gateway_of(*workers) as gateway:
+        prefer_the_first(gateway)
+        with pytest.raises(ApiError, match="not finite"):
+            await speak(gateway, Ear())
+        assert not any(worker.trust.on_trial for worker in gateway.pool.workers.values())
+    assert [len(worker.requests) for worker in workers] == [1, 1]
+
+
 async def test_what_was_begun_is_not_lost_by_who_rejects_it_later() -> None:
     worker = ScriptedWorker([Act(2, "cut"), Act(refusal=TOO_LONG), Act()])
     async with gateway_of(worker) as gateway:

@@ -14,13 +14,13 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load, load_file, save
 
 from models.lora.files import write_adapter
 from models.voxcpm import VoxCPM
 from tests.models.lora.conftest import CHECKPOINT, LORA, random_adapter
 from tests.worker.harness import Client, StartWorker, WorkerProcess, ready_worker
-from worker.protocol import AdapterDescription, ErrorMessage, Frame, Latents, pack_adapter
+from worker.protocol import Accepted, AdapterDescription, ErrorMessage, Frame, Latents, pack_adapter
 
 TEXT = "Hello there, this is a test."
 CLIP = {"seed": 3, "min_seconds": 0.2, "max_seconds": 0.2}
@@ -147,6 +147,26 @@ async def test_one_that_an_earlier_gateway_stored_is_known_by_what_is_heard_of_i
     response = post(real, files_of(written["anna"]), digest)
     assert response.json()["digest"] == digest
     assert await clip_of(real, **use(AdapterDescription.model_validate_json(response.content)))
+
+
+async def test_one_that_makes_no_numbers_fails_its_own_clips_and_is_named(
+    real: WorkerProcess, written: dict[str, Path], expected: Callable[[str | None], np.ndarray]
+) -> None:
+    """Each of its values is finite, and what is computed with them is not."""
+    config, weights = files_of(written["anna"])
+    drowning = save({name: tensor * 1e20 for name, tensor in load(weights).items()})
+    description = AdapterDescription.model_validate_json(post(real, (config, drowning)).content)
+    plain = asyncio.create_task(clip_of(real, request_id="plain"))
+    async with real.connect() as websocket:
+        client = Client(websocket)
+        await client.start(TEXT, request_id="drowned", **CLIP, **use(description))
+        assert isinstance(await client.receive(), Accepted)
+        told = await client.receive()
+        assert isinstance(told, ErrorMessage) and "not finite" in told.error.message
+        assert (told.error.code, told.error.param) == ("invalid_adapter", "adapter")
+        assert told.error.type == "invalid_request_error"
+        assert (await client.receive()).finish_reason == "error"
+    assert np.abs(samples(await plain) - expected(None)).max() <= CLOSE
 
 
 async def test_an_adapter_that_is_not_here_is_asked_for(real: WorkerProcess) -> None:
