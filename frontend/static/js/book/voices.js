@@ -2,11 +2,8 @@
 import { h } from "../shared/page/dom.js";
 import { Preview } from "../voices/choosing/preview.js";
 import { figureHue } from "../voices/choosing/voice-figure.js";
-import { voiceName } from "../voices/voice-name.js";
+import { isMade, voiceName } from "../voices/voice-name.js";
 import { setMessage, t } from "./words.js";
-
-/** Ids of voices that were made of recordings; what else a book may name is a name. */
-const MADE = /^v_[0-9a-f]+$/;
 
 export class Voices {
   #voices = [];
@@ -24,7 +21,7 @@ export class Voices {
 
   name(id) {
     const voice = this.#of(id);
-    return !voice && MADE.test(id) ? t("book.voiceGone") : voiceName(voice ?? { id });
+    return !voice && isMade(id) ? t("book.voiceGone") : voiceName(voice ?? { id });
   }
 
   /** What the service says of it, in some words; empty where it says nothing. */

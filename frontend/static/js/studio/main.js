@@ -185,7 +185,7 @@ class Studio {
   }
 
   async #loadVoices(chosen) {
-    await this.#list.load(chosen);
+    if (await this.#list.load(chosen)) this.#showProblem({ code: "unknown_voice", message: "" });
     this.#settingsChanged();
   }
 
