@@ -35,13 +35,10 @@ DEVICE void barrier_wait(u32 barrier, u32 parity) {
 DEVICE void named_barrier(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
-DEVICE bool any_at_barrier(int number, int threads, bool mine) {
-  int any;
-  asm volatile(
-      "{\n.reg .pred p, q;\nsetp.ne.s32 p, %3, 0;\n"
-      "barrier.cta.red.or.pred.aligned q, %1, %2, p;\nselp.s32 %0, 1, 0, q;\n}"
-      : "=r"(any) : "r"(number), "r"(threads), "r"((int)mine) : "memory");
-  return any;
+
+// Without waiting for those who do.
+DEVICE void named_barrier_arrive(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
 // ---- the memory engine
@@ -63,7 +60,6 @@ DEVICE void store_box(const TensorMap* map, int x, int y, u32 from) {
 }
 DEVICE void stores_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 DEVICE void stores_have_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-DEVICE void stores_are_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 // What this thread wrote is there for the memory engine and for products.
 DEVICE void shared_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -82,41 +78,37 @@ DEVICE u64 operand(u32 address, u64 eight_rows, u64 swizzle) {
 DEVICE u64 operand_of_64(u32 address) { return operand(address, 8 * 128, 1); }
 DEVICE u64 operand_of_32(u32 address) { return operand(address, 8 * 64, 2); }
 
-// ---- four matrices of 8 by 8, as products have them in registers
+// ---- two or four matrices of 8 by 8, as products have them in registers
 
-DEVICE void load_matrices(u32 (&r)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+template <int MATRICES> DEVICE void load_matrices(u32 (&r)[MATRICES], u32 address) {
+  static_assert(MATRICES == 2 || MATRICES == 4, "matrices");
+  if constexpr (MATRICES == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(address) : "memory");
 }
-DEVICE void store_matrices(u32 address, u32 a, u32 b, u32 c, u32 d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
-               ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
-}
-DEVICE void store_transposed(u32 address, u32 a, u32 b, u32 c, u32 d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
-               ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+template <int MATRICES> DEVICE void store_matrices(u32 address, const u32 (&r)[MATRICES]) {
+  static_assert(MATRICES == 2 || MATRICES == 4, "matrices");
+  if constexpr (MATRICES == 4)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+                 ::"r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 ::"r"(address), "r"(r[0]), "r"(r[1]) : "memory");
 }
 
 // ---- memory
 
-DEVICE uint4 load_shared(u32 address) {
-  uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
-  return v;
-}
-DEVICE void store_shared(u32 address, uint4 v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
-               ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
-}
 DEVICE int load_acquire(const int* p) {
   int v;
   asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
-// Of what the memory engine has stored for this thread, and all before it.
+// Behind all that this thread has stored, or others before a barrier with it.
 DEVICE void store_release(int* p, int value) {
-  asm volatile("fence.proxy.async;\nfence.acq_rel.gpu;\nst.relaxed.gpu.global.s32 [%0], %1;"
+  asm volatile("fence.acq_rel.gpu;\nst.relaxed.gpu.global.s32 [%0], %1;"
                ::"l"(p), "r"(value) : "memory");
 }
 DEVICE int count_up(int* p) {

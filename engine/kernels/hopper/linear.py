@@ -1,9 +1,9 @@
 """Products of many rows that add what adapters make of some of them, in one kernel of CUDA C++.
 
 With 64 streams the DiT's products have fewer tiles than the device has processors. The others compute
-`up (down x)` of the rows of an entry meanwhile, a whole entry each, and tiles add it at their end. So no
-kernel is launched for adapters, and none waits for another. Rows without an adapter keep every bit that the
-matrix library gives them, where it sums up in the same order.
+`down x` of the rows of an entry meanwhile, a whole entry each, and tiles multiply `up` with it at their end,
+as if K were longer by the rank. So no kernel is launched for adapters, and none waits for another. Rows
+without an adapter keep every bit that the matrix library gives them, where it sums up in the same order.
 
     if serves(num_rows, weight, rows):
         y = linear_with_adapters(x, weight, rows)
@@ -32,20 +32,22 @@ from engine.layers.low_rank import LowRankPlace
 logger = logging.getLogger(__name__)
 
 CAPABILITY = (9, 0)
-RANK, BRANCHES, MAX_REPEAT = 32, 2, 16
-"""Of adapters and entries that the kernel serves. Slots have the rank of their widest adapter."""
+RANK, BRANCHES, REPEATS = 32, 2, range(5, 17)
+"""Of adapters and entries that the kernel serves. Slots have the rank of their widest adapter. A tile has
+rows of up to 32 entries, and an entry has up to 32 rows."""
 TILE_ROWS = 128
 MIN_SHARE, MIN_SIDE = 2 / 3, 16
 """Tiles occupy at least this share of the processors, or the library's are faster, and leave so many free."""
 _LINES = 32
-"""Of an entry in what is added: 16 of each branch."""
-_SIGNALS_BEFORE, _SIGNALS_OF_A_TURN = 1, 2
-"""See `signals` in linear.cu; every entry may have a turn."""
+"""Of an entry in `hidden`."""
+_SIGNALS_BEFORE = 1
+"""See `signals` in linear.cu; every entry may have a turn, with a signal of its own."""
+_SIDE_STAGES = 6
 _THREADS, _MAX_REGISTERS = 288, 168
 _BF16 = 2
 _BOX = 64
 _NARROW_OUTPUTS = 1024
-"""Products of so many outputs have tiles of 128 outputs, the others of 256."""
+"""Products of so many outputs have tiles of 104 outputs, the others of 256."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,17 @@ class LinearShape:
         """Of a tile's program and of one beside the tiles, whichever needs more."""
         tile = self.STAGES * (TILE_ROWS + self.TILE_N) * _BOX * _BF16
         residual = self.RESIDUAL * TILE_ROWS * self.TILE_N * _BF16
-        side = 4 * 32768 + -(-self.PARTS * _LINES * RANK * _BF16 // 1024) * 1024 + 4 * 16384
+        chunk = (self.PARTS * RANK + _LINES) * _BOX * _BF16
+        side = _SIDE_STAGES * self.chunks * chunk + _LINES * _BOX * _BF16
         return max(tile + residual, side)
 
+    @property
+    def chunks(self) -> int:
+        """Of 64 elements of K, in a stage of a program beside the tiles."""
+        return 4 if self.PARTS == 1 else 2
+
     def tiles(self, num_rows: int) -> int:
-        return triton.cdiv(num_rows, TILE_ROWS) * (self.N // self.TILE_N)
+        return triton.cdiv(num_rows, TILE_ROWS) * triton.cdiv(self.N, self.TILE_N)
 
 
 def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape | None:
@@ -85,12 +93,14 @@ def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape
     if (num_outputs, size) != (sum(place.outputs), place.size):
         return None
     first, other = place.outputs[0], (place.outputs[1:] or place.outputs)[0]
-    fits = size % (128 if parts == 3 else 256) == 0 and num_outputs % 512 == first % 256 == other % 256 == 0
-    if not fits or parts not in (1, 3) or size < 1024 or (residual and num_outputs > _NARROW_OUTPUTS):
-        return None
-    narrow = num_outputs <= _NARROW_OUTPUTS
-    tile, stages, early = (128, 6, 2) if narrow else (256, 4, 1)
-    return LinearShape(size, num_outputs, tile, stages, early, parts, first, other, int(residual))
+    narrow = parts == 1 and num_outputs <= _NARROW_OUTPUTS
+    tile, stages, early = (104, 6, 2) if narrow else (256, 4, 1)
+    shape = LinearShape(size, num_outputs, tile, stages, early, parts, first, other, int(residual))
+    whole_parts = parts == 1 or first % tile == other % tile == 0
+    fits = (
+        whole_parts and num_outputs % 8 == 0 and size % (_BOX * shape.chunks) == 0 and size >= stages * _BOX
+    )
+    return shape if fits and parts in (1, 3) and (narrow or not residual) else None
 
 
 def serves(num_rows: int, weight: Tensor, rows: LowRankRows, residual: bool = False) -> bool:
@@ -111,9 +121,9 @@ def serves(num_rows: int, weight: Tensor, rows: LowRankRows, residual: bool = Fa
 def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processors: int) -> bool:
     if rows.slots.rank != RANK or rows.branches != BRANCHES or rows.hidden is not None:
         return False
-    if num_rows % (BRANCHES * rows.num_entries) or rows.repeat(num_rows) > MAX_REPEAT:
+    if num_rows % (BRANCHES * rows.num_entries) or rows.repeat(num_rows) not in REPEATS:
         return False
-    if _SIGNALS_BEFORE + _SIGNALS_OF_A_TURN * rows.num_entries > len(rows.slots.signals):
+    if _SIGNALS_BEFORE + rows.num_entries > len(rows.slots.signals):
         return False
     return MIN_SHARE * processors <= shape.tiles(num_rows) <= processors - MIN_SIDE
 
@@ -145,12 +155,12 @@ def source_of(shape: LinearShape) -> str:
     """The kernel for a shape, in one piece."""
     products = [
         _product("product_of_tile", shape.TILE_N),
-        _product("product_of_entry", _LINES),
-        _product("product_of_entry_first", _LINES, first=True),
+        _product("product_of_slot", shape.TILE_N, in_registers=True),
+        _product("product_of_entry", shape.PARTS * RANK),
     ]
     parts = "\n".join((*products, _read("tiles.cuh"), _read("entries.cuh")))
     kernel = _read("linear.cu").replace("@PARTS@", parts)
-    constants = {**asdict(shape), "SHARED_BYTES": shape.shared_bytes}
+    constants = {**asdict(shape), "SIDE_STAGES": _SIDE_STAGES, "SHARED_BYTES": shape.shared_bytes}
     return with_constants(_read("instructions.cuh") + kernel, constants)
 
 
@@ -158,15 +168,23 @@ def _read(name: str) -> str:
     return (SOURCES / name).read_text()
 
 
-def _product(name: str, columns: int, first: bool = False) -> str:
-    """A function for d [64, columns] += a b of 16 elements of K, or d = a b."""
-    count = columns // 2
-    registers = ",".join(f"%{i}" for i in range(count))
-    results = ",".join(f'"{"=" if first else "+"}f"(d[{i}])' for i in range(count))
+def _product(name: str, columns: int, in_registers: bool = False) -> str:
+    """A function for d [64, columns] += a b of 16 elements of K.
+
+    a, b: where they lie in shared memory; or a is four registers.
+    """
+    count, names = columns // 2, ["a0", "a1", "a2", "a3"] if in_registers else ["a"]
+    sums = ",".join(f"%{i}" for i in range(count))
+    *numbers, b = (f"%{count + i}" for i in range(len(names) + 1))
+    kind, letter = ("u32", "r") if in_registers else ("u64", "l")
+    a, layouts = (f"{{{','.join(numbers)}}}", "0") if in_registers else (numbers[0], "0, 0")
+    results = ",".join(f'"+f"(d[{i}])' for i in range(count))
+    operands = ", ".join(f'"{letter}"({name})' for name in names)
+    parameters = ", ".join(f"{kind} {name}" for name in names)
     return (
-        f"DEVICE void {name}(float (&d)[{count}], u64 a, u64 b) {{\n"
-        f'  asm volatile("wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{registers}}}, '
-        f'%{count}, %{count + 1}, {int(not first)}, 1, 1, 0, 0;" : {results} : "l"(a), "l"(b));\n}}'
+        f"DEVICE void {name}(float (&d)[{count}], {parameters}, u64 b) {{\n"
+        f'  asm volatile("wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{sums}}}, {a}, {b}, '
+        f'1, 1, 1, {layouts};" : {results} : {operands}, "l"(b));\n}}'
     )
 
 
@@ -178,7 +196,7 @@ class _Arguments(ctypes.Structure):
         ("repeat", ctypes.c_int),
         ("num_side", ctypes.c_int),
         ("alpha", ctypes.c_float),
-        ("added", ctypes.c_void_p),
+        ("hidden", ctypes.c_void_p),
         ("signals", ctypes.c_void_p),
     )
 
@@ -204,11 +222,11 @@ def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: floa
     program = _program(shape, weight.device)
     num_rows, entries, tiles = len(x), rows.num_entries, shape.tiles(len(x))
     side = min(_processors(weight.device) - tiles, entries)
-    added = x.new_empty(entries * _LINES, shape.N)
+    hidden = x.new_empty(entries, shape.PARTS, _LINES, RANK)
     with on_device(weight.device):
-        maps = _maps(x, weight, y, added, rows, shape)
+        maps = _maps(x, weight, y, rows, shape)
     arguments = _Arguments(
-        rows.turns.data_ptr(), entries, num_rows, rows.repeat(num_rows), side, alpha, added.data_ptr(),
+        rows.turns.data_ptr(), entries, num_rows, rows.repeat(num_rows), side, alpha, hidden.data_ptr(),
         rows.slots.signals.data_ptr(),
     )  # fmt: skip
     addresses = [*(each.address for each in maps), ctypes.addressof(arguments)]
@@ -221,19 +239,17 @@ def _check(x: Tensor, shape: tuple[int, int]) -> None:
         raise ValueError(f"rows {tuple(x.shape)} of {x.dtype} are not contiguous ones {shape} of bfloat16")
 
 
-def _maps(
-    x: Tensor, weight: Tensor, y: Tensor, added: Tensor, rows: LowRankRows, shape: LinearShape
-) -> list[TensorMap]:
+def _maps(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, shape: LinearShape) -> list[TensorMap]:
     """In the order of the kernel's parameters."""
     k, n, num_rows, slots = shape.K, shape.N, len(x), rows.slots
     num_slots, stride, ranks = len(slots.storage), slots.storage.stride(0), shape.PARTS * RANK
-    repeat, place = rows.repeat(num_rows), slots.place
+    place, branch = slots.place, num_rows // BRANCHES
+    columns, swizzled = (shape.TILE_N, 0) if shape.TILE_N % _BOX else (_BOX, 128)
     return [
         TensorMap(x, (k, num_rows), (k,), (_BOX, TILE_ROWS)),
         TensorMap(weight, (k, n), (k,), (_BOX, shape.TILE_N)),
-        TensorMap(y, (n, num_rows), (n,), (_BOX, 64)),
-        TensorMap(x, (k, num_rows), (k,), (_BOX, repeat)),
+        TensorMap(y, (n, num_rows), (n,), (columns, 64), swizzled=swizzled),
+        TensorMap(x, (k, branch, BRANCHES), (k, branch * k), (_BOX, rows.repeat(num_rows), BRANCHES)),
         TensorMap(slots.storage, (k, ranks, num_slots), (k, stride), (_BOX, ranks, 1), place.down),
-        TensorMap(slots.storage, (_BOX, n // 2, num_slots), (_BOX, stride), (_BOX, 128, 1), place.up),
-        TensorMap(added, (n, len(added)), (n,), (_BOX, repeat)),
+        TensorMap(slots.storage, (RANK, n, num_slots), (RANK, stride), (RANK, shape.TILE_N, 1), place.up, 64),
     ]

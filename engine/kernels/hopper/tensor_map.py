@@ -1,8 +1,8 @@
 """Where a tensor lies, as the memory engine of Hopper (TMA) wants to be told.
 
-The engine brings boxes of a tensor to shared memory and back. A box's rows of 128 bytes lie there so that
-tensor cores read them without conflicts ("swizzled"). What a box has outside the tensor is zero, and is not
-written.
+The engine brings boxes of a tensor to shared memory and back. A box's rows of 128 or 64 bytes lie there so
+that tensor cores read them without conflicts ("swizzled"). What a box has outside the tensor is zero, and is
+not written.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class TensorMap:
         shape, strides: of what the engine sees from `offset` on, in elements, the innermost dimension first.
             Its stride is 1 and not among `strides`, which are multiples of 8.
         box: the shape of a box, likewise.
+        swizzled: the bytes of a box's rows, 128 or 64, or 0 for rows one behind the other.
 
     Raises RuntimeError where CUDA refuses them.
     """
@@ -36,8 +37,14 @@ class TensorMap:
         strides: Sequence[int],
         box: Sequence[int],
         offset: int = 0,
+        swizzled: int = 128,
     ) -> None:
-        size, swizzle = tensor.element_size(), driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B
+        size, kinds = tensor.element_size(), driver.CUtensorMapSwizzle
+        swizzle = {
+            0: kinds.CU_TENSOR_MAP_SWIZZLE_NONE,
+            64: kinds.CU_TENSOR_MAP_SWIZZLE_64B,
+            128: kinds.CU_TENSOR_MAP_SWIZZLE_128B,
+        }[swizzled]
         error, made = driver.cuTensorMapEncodeTiled(
             driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
             len(shape),

@@ -37,7 +37,7 @@ def shape(place: LowRankPlace, residual: bool = False) -> hopper.LinearShape:
     return found
 
 
-@pytest.mark.parametrize(("place", "residual", "tiles"), [(QKV, False, 110), (OUTPUT, True, 88)])
+@pytest.mark.parametrize(("place", "residual", "tiles"), [(QKV, False, 110), (OUTPUT, True, 110)])
 def test_products_of_64_streams_leave_processors_to_adapters(
     place: LowRankPlace, residual: bool, tiles: int
 ) -> None:
@@ -62,16 +62,18 @@ def test_what_the_kernel_is_not_made_for_is_not_served() -> None:
     assert not hopper._serves_rows(1408, rows_of(QKV, rank=16), of_product, H200)
     assert not hopper._serves_rows(1408, rows_of(QKV, 128, branches=1), of_product, H200)
     assert not hopper._serves_rows(1408, rows_of(QKV, 32), of_product, H200)  # 22 rows in a branch
+    assert not hopper._serves_rows(1408, rows_of(QKV, 176), of_product, H200)  # 4 of them
     assert not hopper._serves_rows(1408, rows_of(QKV).with_hidden(torch.empty(0)), of_product, H200)
     weight = torch.empty(2560, 1024, dtype=torch.bfloat16)
     assert not hopper.serves(1408, weight, rows_of(QKV))  # no such device
 
 
 def test_entries_for_whom_there_are_no_signals_are_not_served() -> None:
-    few, many = rows_of(OUTPUT, 64), rows_of(OUTPUT, 704)
-    assert hopper._serves_rows(1408, few, shape(OUTPUT), H200)
-    assert not hopper._serves_rows(1408, many, shape(OUTPUT), H200)
-    assert len(many.slots.signals) < 1 + 2 * 704
+    few, many = rows_of(OUTPUT, 1023), rows_of(OUTPUT, 1024)
+    processors = shape(OUTPUT).tiles(10240) + hopper.MIN_SIDE
+    assert hopper._serves_rows(10230, few, shape(OUTPUT), processors)
+    assert not hopper._serves_rows(10240, many, shape(OUTPUT), processors)
+    assert len(many.slots.signals) < 1 + 1024
 
 
 def test_rows_that_do_not_lie_as_the_memory_engine_is_told_are_refused() -> None:
@@ -102,7 +104,7 @@ class Launches:
         monkeypatch.setattr(hopper, "TensorMap", self._tensor_map)
 
     def launch(self, num_programs: int, parameters: Sequence[int], device: torch.device) -> None:
-        assert len(parameters) == 8 and all(parameters)
+        assert len(parameters) == 7 and all(parameters)
         self.programs.append(num_programs)
 
     @contextmanager
@@ -111,7 +113,7 @@ class Launches:
         yield
         self._current = ""
 
-    def _tensor_map(self, tensor: torch.Tensor, *layout: object) -> SimpleNamespace:
+    def _tensor_map(self, tensor: torch.Tensor, *layout: object, **more: int) -> SimpleNamespace:
         self.devices.append(self._current)
         return SimpleNamespace(address=1)
 
@@ -124,7 +126,7 @@ def test_a_launch_takes_every_processor_on_the_device_of_its_tensors(
     x, weight = (torch.empty(*size, dtype=torch.bfloat16) for size in ((2 * streams, 11, 1024), (2560, 1024)))
     assert hopper.linear_with_adapters(x, weight, rows).shape == (2 * streams, 11, 2560)
     assert launches.programs == [H200]
-    assert launches.devices == ["cpu"] * 7
+    assert launches.devices == ["cpu"] * 6
 
 
 @pytest.mark.parametrize(
@@ -132,8 +134,10 @@ def test_a_launch_takes_every_processor_on_the_device_of_its_tensors(
     [
         ((2048, 256, 256), 2048 + 64, False),
         ((2048, 128, 128), 1024, False),
+        ((516,), 1024, True),
+        ((1024,), 256, True),
         ((4096, 4096), 1024, False),
-        ((1024,), 512, False),
+        ((1024,), 320, False),
         ((2048,), 2048, True),
     ],
 )
@@ -149,7 +153,7 @@ def test_a_weight_has_the_size_of_what_is_added() -> None:
 
 def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
     source = hopper.source_of(shape(OUTPUT, residual=True))
-    assert "#define RESIDUAL 1\n" in source and "#define TILE_N 128\n" in source
+    assert "#define RESIDUAL 1\n" in source and "#define TILE_N 104\n" in source
     assert "@" not in source.replace('"@p', "").replace("@p bra", "")
     for name in ("product_of_tile", "product_of_entry", "make_tile", "make_entries", "linear_with_adapters"):
         assert f" {name}(" in source
@@ -162,8 +166,8 @@ def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
         ((2048, 256, 256), 1024, False),
         ((1024,), 2048, True),
         ((512, 256, 256), 1152, False),
-        ((512,), 1024, True),
-        ((2048,), 1280, False),
+        ((520,), 1024, True),
+        ((2056,), 1280, False),
     ],
 )
 def test_whatever_shape_is_served_compiles(outputs: tuple[int, ...], size: int, residual: bool) -> None:

@@ -23,10 +23,10 @@ ENTRIES, REPEAT, ALPHA = 64, 11, 0.25
 
 
 def served(
-    parts: tuple[int, ...], size: int, repeat: int = REPEAT, entries: int = ENTRIES
+    parts: tuple[int, ...], size: int, repeat: int = REPEAT, entries: int = ENTRIES, num_slots: int = 5
 ) -> tuple[torch.Tensor, torch.Tensor, LowRankRows, torch.Tensor]:
     """x and weight, what slots add to rows of streams, and that itself (float64)."""
-    x, rows, added, _ = additions(parts, size, 32, 2, repeat, entries)
+    x, rows, added, _ = additions(parts, size, 32, 2, repeat, entries, num_slots)
     rows = replace(rows, slots=replace(rows.slots, signals=signals(DEVICE)))
     draw = torch.Generator().manual_seed(3)
     weight = torch.randn(sum(parts), size, generator=draw) / size**0.5
@@ -69,8 +69,8 @@ def test_a_product_is_added_to_rows_with_what_adapters_do() -> None:
     assert kernel < 1.05 * library
 
 
-@pytest.mark.parametrize(("repeat", "entries"), [(11, 60), (9, 72), (5, 144), (16, 44)])
-@pytest.mark.parametrize("parts", [OUTPUT, ((1024,), 1024), ((1024,), 4096)])
+@pytest.mark.parametrize(("repeat", "entries"), [(11, 60), (9, 72), (5, 128), (16, 44)])
+@pytest.mark.parametrize("parts", [OUTPUT, ((1024,), 512), ((1024,), 1024), ((1000,), 4096)])
 def test_rows_of_other_streams_that_fill_no_tile(
     parts: tuple[tuple[int, ...], int], repeat: int, entries: int
 ) -> None:
@@ -83,6 +83,24 @@ def test_rows_of_other_streams_that_fill_no_tile(
         found = before.to(DEVICE, torch.bfloat16)
         hopper.add_linear_with_adapters_(found, x, weight, rows, ALPHA)
         assert error_of(found, expected) < 5e-3
+        assert not rows.slots.signals.any()
+
+
+@pytest.mark.parametrize(("repeat", "entries"), [(11, 64), (16, 44), (9, 72), (5, 128)])
+@pytest.mark.parametrize(("parts", "residual"), [(QKV, False), (OUTPUT, True)])
+def test_tiles_whose_rows_have_many_adapters(
+    parts: tuple[tuple[int, ...], int], residual: bool, repeat: int, entries: int
+) -> None:
+    x, weight, rows, added = served(*parts, repeat, entries, num_slots=200)
+    assert hopper.serves(len(x), weight, rows, residual)
+    expected = x.cpu().double() @ weight.cpu().double().T + added
+    for _ in range(20):
+        y = torch.zeros(len(x), len(weight), dtype=torch.bfloat16, device=DEVICE)
+        if residual:
+            hopper.add_linear_with_adapters_(y, x, weight, rows, ALPHA)
+        else:
+            y = ALPHA * hopper.linear_with_adapters(x, weight, rows)
+        assert error_of(y, ALPHA * expected) < 5e-3
         assert not rows.slots.signals.any()
 
 
