@@ -85,6 +85,8 @@ def _tell(
     answer = record["answers"].get(operation.name, {})
     if operation.method == "WEBSOCKET":
         entry[SOCKET] = {"sends": list(operation.messages), "gets": answer.get("messages", [])}
+        if operation.packed:
+            entry[SOCKET]["packed"] = True
         entry["responses"] = {"101": {"description": "A WebSocket is open."}}
         return
     if (body := _request_body(entry.get("requestBody"), operation, record["values"])) is not None:

@@ -8,6 +8,7 @@ from typing import get_args
 from gateway.audio.formats import AUDIO_FORMATS, CONTENT_TYPES, AudioFormat
 from gateway.protocols.deepgram import request as deepgram
 from gateway.protocols.elevenlabs import formats as elevenlabs
+from gateway.protocols.fish import request as fish
 from gateway.timing.files import FORMATS
 
 
@@ -25,3 +26,4 @@ WORDS = tuple(media_type for media_type, _ in FORMATS.values())
 ELEVENLABS = _of(output.format for output in elevenlabs.FORMATS.values())
 CARTESIA = _of(("pcm", "f32", "ulaw", "alaw", "wav", "mp3"))
 DEEPGRAM = _of(deepgram.FORMATS.values())
+FISH = _of(fish.FORMATS)

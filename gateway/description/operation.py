@@ -55,6 +55,8 @@ class Operation:
     """Asked again until this place in the answer has this value."""
     messages: Sequence[Mapping[str, Any]] = ()
     """What a client sends over a socket."""
+    packed: bool = False
+    """Whether these, and what comes, are MessagePack, and not JSON."""
     last: str | None = None
     """The type of the message after which the client closes a socket; None: the gateway closes."""
 

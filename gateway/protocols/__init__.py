@@ -17,12 +17,14 @@ openai/      `/v1/audio/speech` and its neighbours, `/v1/chat/completions`, `/v1
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, `/v2/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
+fish/        `/v1/tts`, over HTTP and a socket
 selfhosted/  `/dev/captioned_speech`, `/piper`, `/xtts`, `/process`, `/api/tts`, for clients of servers that
              people run themselves
 omni/        `/v1/audio/speech/stream`, `/v1/audio/speech/batch`, vLLM-Omni's
 telephony/   `/vapi`, `/jambonz`, for agents on the telephone
 wyoming/     Home Assistant's, on a port of its own
 lenient.py   fields that are null or unknown
+kinds.py     routes for bodies of some media types
 tags.py      how to speak, within the text
 ignored.py   telling a client which of its fields mean nothing here
 """

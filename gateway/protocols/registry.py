@@ -21,6 +21,9 @@ from gateway.protocols.elevenlabs import lines as elevenlabs_lines
 from gateway.protocols.elevenlabs import lines_socket as elevenlabs_lines_socket
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
+from gateway.protocols.fish import errors as fish_errors
+from gateway.protocols.fish import socket as fish_socket
+from gateway.protocols.fish import speech as fish_speech
 from gateway.protocols.omni import batch as omni_batch
 from gateway.protocols.omni import socket as omni_socket
 from gateway.protocols.openai import chat as openai_chat
@@ -40,6 +43,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(elevenlabs_lines.router, elevenlabs_lines_socket.router),
     *(deepgram_speak.router, deepgram_socket.router, deepgram_turns.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
+    *(fish_speech.router, fish_socket.router),
     *(kokoro.router, piper.router, xtts.router, marytts.router, coqui.router),
     *(omni_socket.router, omni_batch.router),
     *(vapi.router, jambonz.router, jambonz_stream.router),
@@ -48,6 +52,6 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 def error_shape_of(scope: Scope) -> ErrorShape | None:
     """How errors are told to who sends this request; None: in our own shape."""
-    protocols = (elevenlabs_errors, deepgram_errors, cartesia_errors, selfhosted_errors)
+    protocols = (elevenlabs_errors, deepgram_errors, cartesia_errors, fish_errors, selfhosted_errors)
     shapes = (protocol.shape_of(scope) for protocol in protocols)
     return next((shape for shape in shapes if shape is not None), None)

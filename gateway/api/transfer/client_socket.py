@@ -14,6 +14,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.callers.identity import ANSWERED_SUBPROTOCOLS
@@ -72,12 +73,23 @@ class ClientSocket:
 
     async def receive_text(self) -> str:
         """The next message. Raises WebSocketDisconnect, and ApiError for one that is not text."""
-        message = await self.connection.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code", 1006))
+        message = await self._receive()
         if message.get("text") is None:
             raise ApiError(422, "invalid_message", "messages are JSON in text frames")
         return message["text"]
+
+    async def receive_bytes(self) -> bytes:
+        """The next message. Raises WebSocketDisconnect, and ApiError for one that is text."""
+        message = await self._receive()
+        if message.get("bytes") is None:
+            raise ApiError(422, "invalid_message", "messages come in binary frames")
+        return message["bytes"]
+
+    async def _receive(self) -> Message:
+        message = await self.connection.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1006))
+        return message
 
     def put(self, message: str | bytes) -> None:
         """Send it when the client is ready; one that leaves too much unread ends the work."""

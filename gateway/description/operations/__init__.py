@@ -31,6 +31,7 @@ TAGS: tuple[Tag, ...] = (
     services.ELEVENLABS,
     services.CARTESIA,
     services.DEEPGRAM,
+    services.FISH,
     services.SELF_HOSTED,
     services.TELEPHONY,
     status.TAG,

@@ -205,6 +205,32 @@ DEEPGRAM = Tag(
     ),
 )
 
+FISH = Tag(
+    "Fish Audio",
+    "For clients of Fish Audio's API, and of fish-speech's server: the base URL is this address.",
+    (
+        Operation(
+            "POST",
+            "/v1/tts",
+            "Speak a text, for clients of Fish Audio",
+            body={"text": _TEXT, "reference_id": "default", "format": "mp3"},
+            media=media.FISH,
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/tts/live",
+            "Text in pieces over a socket, in MessagePack",
+            messages=(
+                {"event": "start", "request": {"text": "", "reference_id": "default", "format": "mp3"}},
+                {"event": "text", "text": _TEXT},
+                {"event": "stop"},
+            ),
+            packed=True,
+            last="event reason",
+        ),
+    ),
+)
+
 SELF_HOSTED = Tag(
     "Other servers",
     "For clients of Kokoro-FastAPI, whose other routes are OpenAI's, of Piper, xtts-api-server, MaryTTS "

@@ -20,7 +20,7 @@ from sockets.at_once import AtOnceWebSocketProtocol
 LIVE_PATH = "/ws/live"
 _TEXT_PATHS = (
     *(LIVE_PATH, "/stream-input", "/multi-stream-input", "/v1/speak", "/v2/speak", "/tts/websocket"),
-    *("/jambonz", "/v1/audio/speech/stream"),
+    *("/jambonz", "/v1/audio/speech/stream", "/v1/tts/live"),
 )
 """Ends of paths where text may come token by token, so that more messages a second are allowed."""
 

@@ -13,15 +13,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
-from starlette.datastructures import Headers
-from starlette.routing import Match
-from starlette.types import Scope
 
 from gateway.api.permissions import MUTATION
 from gateway.errors import ApiError, from_request
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.request import DEEPGRAM, as_bad_request, read_query
 from gateway.protocols.ignored import ignored_fields
+from gateway.protocols.kinds import OfKinds
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import Text, check_limits
 from gateway.service import Gateway, GatewayDep
@@ -43,20 +41,8 @@ class _BadRequests(APIRoute):
         return checked
 
 
-class _PlainTexts(APIRoute):
-    """A route for bodies that are text/plain alone."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Nothing for other bodies."""
-        match, child = super().matches(scope)
-        if match is Match.FULL and not _is_plain_text(scope):
-            return Match.NONE, {}
-        return match, child
-
-
-def _is_plain_text(scope: Scope) -> bool:
-    kind = Headers(scope=scope).get("content-type", "")
-    return kind.partition(";")[0].strip().lower() == "text/plain"
+class _PlainTexts(OfKinds):
+    kinds = ("text/plain",)
 
 
 router = APIRouter(route_class=_BadRequests)

@@ -92,9 +92,9 @@ class LinesContext(Context):
     def timed(self, part: PartTimes) -> None:
         """Behind the audio, and so before the place of a message."""
         alignment = in_milliseconds(part, 0.0)
-        here = round(1000 * (self._samples - self._samples_before) / self._output.sample_rate)
+        here = round(1000 * (self._samples - self._samples_before) / self._options.output.sample_rate)
         alignment["charStartTimesMs"] = [start - here for start in alignment["charStartTimesMs"]]
-        before = 1000 * self._samples_before / self._output.sample_rate
+        before = 1000 * self._samples_before / self._options.output.sample_rate
         self._outbox.put(f"{_PASSED}{round(before + here - self._told_ms)}")
         self._told_ms = before + 1000 * part.end_seconds
         self._outbox.put(json.dumps({"source": part.source, "alignment": alignment}))

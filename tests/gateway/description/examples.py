@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
+import msgpack
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -160,9 +161,9 @@ class Runner:
             closing = [message for message in sends if contexts and message.get("close_socket")]
             for message in sends:
                 if message not in closing:
-                    await socket.send(json.dumps(message))
+                    await socket.send(msgpack.packb(message) if operation.packed else json.dumps(message))
             async for message in _messages(socket):
-                found = {"binary": "audio"} if isinstance(message, bytes) else shortened(json.loads(message))
+                found = _unpacked(message) if operation.packed else _parsed(message)
                 kinds.setdefault(kind_of(found), found)
                 if closing and (found.get("isFinal") or found.get("is_final")):
                     await socket.send(json.dumps(closing.pop()))
@@ -191,6 +192,15 @@ def _at(value: Any, place: str) -> Any:
         else:
             value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _parsed(message: str | bytes) -> dict[str, Any]:
+    return {"binary": "audio"} if isinstance(message, bytes) else shortened(json.loads(message))
+
+
+def _unpacked(message: bytes) -> dict[str, Any]:
+    fields = msgpack.unpackb(message)
+    return {name: "audio" if isinstance(value, bytes) else value for name, value in fields.items()}
 
 
 async def _messages(socket: Any) -> AsyncIterator[str | bytes]:

@@ -70,6 +70,8 @@ PUBLIC = {
     ("WEBSOCKET", "/v1/audio/speech/stream"),
     ("WEBSOCKET", "/v1/speak"),
     ("POST", "/v2/speak"),
+    ("POST", "/v1/tts"),
+    ("WEBSOCKET", "/v1/tts/live"),
     ("WEBSOCKET", "/v2/speak"),
     ("POST", "/v1/audio/speech"),
     ("POST", "/v1/audio/speech/batch"),

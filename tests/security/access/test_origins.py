@@ -102,6 +102,7 @@ async def test_nor_does_it_say_what_needs_no_permission_to_be_sent(kind: str | N
         "/piper": {"text": "a"},
         "/xtts/tts_to_audio/": {"text": "a"},
         "/v2/speak": {"text": "a"},
+        "/v1/tts": {"text": "a"},
         "/v1/audio/speech": {"input": "a"},
         "/v1/audio/speech/batch": {"items": [{"input": "a"}]},
         "/v1/text-to-speech/default": {"text": "a"},

@@ -34,6 +34,7 @@ export const CLIENTS = [
       ElevenLabs: `from livekit.plugins import elevenlabs\n\ntts = elevenlabs.TTS(base_url="${origin}/v1", api_key="any", voice_id="default")`,
       Cartesia: `from livekit.plugins import cartesia\n\ntts = cartesia.TTS(base_url="${origin}", api_key="any", voice="default")`,
       Deepgram: `from livekit.plugins import deepgram\n\ntts = deepgram.TTS(base_url="${origin}/v1/speak", api_key="any", model="default")`,
+      "Fish Audio": `from livekit.plugins import fishaudio\n\ntts = fishaudio.TTS(base_url="${origin}", api_key="any", voice_id="default")`,
     }),
   },
   {

@@ -128,34 +128,41 @@ function indented(json) {
 function pythonSocket({ origin, request, secret }) {
   const known = pythonHeaders(request.headers, secret);
   const address = JSON.stringify(origin.replace(/^http/, "ws") + request.path);
+  const { packed } = request;
   return [
-    "import json",
+    ...(packed ? [] : ["import json"]),
     ...(secret ? ["import os"] : []),
-    "",
+    ...(packed && !secret ? [] : [""]),
+    ...(packed ? ["import msgpack"] : []),
     "from websockets.sync.client import connect",
     "",
     `messages = ${pythonValue(request.messages)}`,
     `with connect(${address}${known ? `, additional_headers=${known}` : ""}, max_size=None) as socket:`,
     "    for message in messages:",
-    "        socket.send(json.dumps(message))",
+    `        socket.send(${packed ? "msgpack.packb" : "json.dumps"}(message))`,
     "    for message in socket:",
-    '        print(message if isinstance(message, str) else f"{len(message)} bytes of audio")',
+    packed
+      ? "        print(msgpack.unpackb(message))"
+      : '        print(message if isinstance(message, str) else f"{len(message)} bytes of audio")',
   ].join("\n");
 }
 
 function javascriptSocket({ origin, request, secret }) {
   const known = Object.keys(request.headers).length || secret;
-  const lines = [];
+  const { packed } = request;
+  const lines = packed ? ['import { decode, encode } from "@msgpack/msgpack";', ""] : [];
   if (secret) lines.push("// The key goes along as a subprotocol, for a browser's socket can send no header.");
   const key = secret ? `, ["voxfleet", \`voxfleet.key.\${process.env.${secret[2]}}\`]` : "";
   lines.push(
     `const socket = new WebSocket(${JSON.stringify(origin.replace(/^http/, "ws") + request.path)}${known ? key : ""});`,
     'socket.binaryType = "arraybuffer";',
     "socket.onopen = () => {",
-    ...request.messages.map((message) => `  socket.send(JSON.stringify(${JSON.stringify(message)}));`),
+    ...request.messages.map((message) => `  socket.send(${packed ? "encode" : "JSON.stringify"}(${JSON.stringify(message)}));`),
     "};",
     "socket.onmessage = ({ data }) => {",
-    '  console.log(typeof data === "string" ? data : `${data.byteLength} bytes of audio`);',
+    packed
+      ? "  console.log(decode(data));"
+      : '  console.log(typeof data === "string" ? data : `${data.byteLength} bytes of audio`);',
     "};",
   );
   return lines.join("\n");

@@ -9,7 +9,7 @@ import { finder } from "../shared/page/search.js";
  * @property {string} summary @property {string} about @property {string} access key of "docs.access."
  * @property {object[]} parameters @property {{type: string, schema: object, example: any} | null} body
  * @property {{status: string, type: string | null, example: any} | null} answer
- * @property {any} error example of an error @property {{sends: object[], gets: object[]} | null} socket
+ * @property {any} error example of an error @property {{sends: object[], gets: object[], packed?: boolean} | null} socket
  */
 
 /** @returns {{name: string, about: string, operations: Operation[]}[]} by tag, in the document's order */
@@ -112,7 +112,7 @@ export function requestOf(operation) {
   }
   const address = query.size ? `${path}?${query}` : path;
   const found = { method: operation.method, path: address, headers };
-  if (operation.socket) return { ...found, messages: operation.socket.sends };
+  if (operation.socket) return { ...found, messages: operation.socket.sends, packed: operation.socket.packed };
   const { type, example } = operation.body ?? {};
   if (example === null || example === undefined) return found;
   if (type === "application/json") return { ...found, json: example };

@@ -323,6 +323,7 @@ export default {
   "admin.protocol.elevenlabs": "ElevenLabs",
   "admin.protocol.deepgram": "Deepgram",
   "admin.protocol.cartesia": "Cartesia",
+  "admin.protocol.fish": "Fish Audio",
   "admin.protocol.wyoming": "Wyoming",
 
   "admin.token": "Admin token",
