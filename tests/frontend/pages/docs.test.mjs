@@ -84,6 +84,14 @@ describe("code", () => {
     for (const text of Object.values(codeOf(watch, requestOf(watch), where))) assert.match(text, /VOXFLEET_ADMIN_TOKEN/);
   });
 
+  test("of a socket speaks MessagePack where its messages are that", () => {
+    const packed = { ...watch, socket: { ...watch.socket, packed: true } };
+    const of = (operation) => codeOf(operation, requestOf(operation), where);
+    assert.match(of(packed).Python, /import msgpack[^]*msgpack\.packb\(message\)[^]*msgpack\.unpackb\(message\)/);
+    assert.match(of(packed).JavaScript, /@msgpack\/msgpack[^]*encode\(\{"type":"start"\}\)[^]*decode\(data\)/);
+    for (const text of Object.values(of(watch))) assert.doesNotMatch(text, /msgpack/);
+  });
+
   test("quotes what a shell would understand otherwise", () => {
     const { curl } = codeOf(change, requestOf(change), where);
     assert.equal(

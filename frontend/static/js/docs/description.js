@@ -98,7 +98,7 @@ function resolved(schema, schemas) {
 /**
  * The example as a request.
  * @returns {{method: string, path: string, headers: Record<string, string>, json?: any, form?: Record<string, string>,
- *   file?: string, messages?: object[]}} values that begin with @ are names of files
+ *   file?: string, messages?: object[], packed?: boolean}} values that begin with @ are names of files
  */
 export function requestOf(operation) {
   const query = new URLSearchParams();
