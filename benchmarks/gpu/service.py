@@ -50,7 +50,7 @@ def shares(streams: int, processes: int) -> list[int]:
     return [streams // processes + (i < streams % processes) for i in range(processes)]
 
 
-def hear(pool: Executor, url: str, streams: int, clips: int = 1, texts: Sequence[str] = TEXTS) -> BenchResult:
+def hear(pool: Executor, url: str, streams: int, clips: int, texts: Sequence[str]) -> BenchResult:
     """What `streams` listeners hear who begin at once, of `clips` each."""
     count = min(available_cpus(), -(-streams // LISTENERS_PER_PROCESS))
     result, began = BenchResult(streams), time.perf_counter()
@@ -65,7 +65,7 @@ def measure(pool: Executor, processes: dict[str, Process], streams: int) -> dict
     """Figures of `streams` listeners at a time."""
     url = processes["gateway"].url
     before = {name: process.cpu_seconds() for name, process in processes.items()}
-    figures = hear(pool, url, streams, CLIPS_PER_LISTENER).summary()
+    figures = hear(pool, url, streams, CLIPS_PER_LISTENER, TEXTS).summary()
     audio = figures["audio_seconds"] or float("nan")
     figures["cpu_ms_per_audio_second"] = {
         name: round(1e3 * (process.cpu_seconds() - before[name]) / audio, 2)
@@ -78,7 +78,7 @@ def together(pool: Executor, url: str, streams: int) -> dict[str, Any]:
     """Figures of as many who all ask at the same moment, time and again."""
     result = BenchResult(streams)
     for _ in range(TOGETHER_ROUNDS):
-        heard = hear(pool, url, streams, texts=TOGETHER_TEXTS)
+        heard = hear(pool, url, streams, 1, TOGETHER_TEXTS)
         result.include(heard)
         result.wall_seconds += heard.wall_seconds
     return result.summary()
