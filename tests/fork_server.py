@@ -1,6 +1,7 @@
 """A process that has imported the product, and forks for every one of its processes that a test asks for.
 
-A gateway spends two seconds of a CPU on imports before it does anything, and the suite starts hundreds.
+A gateway spends two seconds of a CPU on imports before it does anything, a worker with a model as many, and
+the suite starts hundreds.
 `tests.forks` starts it as `python -m tests.fork_server FD`. FD is a socket on which jobs come as JSON, each
 with four descriptors: stdin, stdout, stderr, and a socket that tells its id, later its exit status.
 When the socket of the jobs ends, the children are killed: nothing outlives the tests, however they end.
@@ -27,6 +28,8 @@ IMPORTED = (
     "voxfleet.cli",
     "voxfleet.settings",
     "tests.worker.run_worker",
+    "models.llm.loading",
+    "models.voxcpm.loading",
     "aiosqlite",
     "alembic.config",
     "anyio._backends._asyncio",

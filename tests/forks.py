@@ -25,7 +25,7 @@ from typing import IO, Any
 REPOSITORY = Path(__file__).resolve().parents[1]
 PATIENCE_SECONDS = 60.0
 """When a test gives up. Nothing is asserted about how long things take."""
-_READ_AT_THE_START = ("PYTHON", "OMP_", "MKL_", "LD_", "TRITON_", "CUDA_")
+_READ_AT_THE_START = ("PYTHON", "OMP_", "GOMP_", "MKL_", "LD_", "TORCH", "PYTORCH_", "TRITON_", "CUDA_")
 """Variables that are read once, by an interpreter or a library: another value needs a new process."""
 
 
