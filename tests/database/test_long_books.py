@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from gateway.books.request import Block, NewBlock
 from gateway.books.store import BookStore
@@ -17,7 +18,8 @@ from gateway.database import Book, BookBlock, Database, Job
 from gateway.database.transactions import AT_A_TIME
 
 BLOCKS = 3 * AT_A_TIME + 7
-EVENTS = ("load", "before_insert", "before_update")
+INSERTED = (BookBlock.__table__, Job.__table__)
+EVENTS = ("load", "before_update")
 
 
 class Watch:
@@ -27,8 +29,16 @@ class Watch:
         self.all = self.most = self._now = 0
 
     def note(self, *_: object) -> None:
-        self.all += 1
-        self._now += 1
+        self._note(1)
+
+    def _note_inserted(self, *told: Any) -> None:
+        _, _, statement, _, context, _ = told
+        if statement.startswith("INSERT INTO") and context.compiled.statement.table in INSERTED:
+            self._note(len(context.compiled_parameters))
+
+    def _note(self, count: int) -> None:
+        self.all += count
+        self._now += count
         self.most = max(self.most, self._now)
 
     async def _have_turns(self) -> None:
@@ -38,14 +48,15 @@ class Watch:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        watched = [(table, name) for table in (BookBlock, Job) for name in EVENTS]
-        for table, name in watched:
-            event.listen(table, name, self.note)
+        watched = [(table, name, self.note) for table in (BookBlock, Job) for name in EVENTS]
+        watched.append((Engine, "before_cursor_execute", self._note_inserted))
+        for each in watched:
+            event.listen(*each)
         try:
             yield
         finally:
-            for table, name in watched:
-                event.remove(table, name, self.note)
+            for each in watched:
+                event.remove(*each)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[Watch]:
