@@ -75,7 +75,7 @@ def main() -> None:
         rotary_kernel, {"HEADS": 18, "QUERIES": 16, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64}
     )
     for length, first, kept, block, tiles, of_programs in (
-        (11, 0, 11, 16, 8, (1, 2, 8)),
+        (11, 0, 11, 16, 8, (1, 8)),
         (11, 7, 4, 4, 2, (1, 2)),
         (5, 0, 5, 8, 4, (1, 4)),
         (5, 0, 1, 1, 1, (1,)),
