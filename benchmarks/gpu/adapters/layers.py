@@ -1,6 +1,6 @@
-"""Where a layer of the DiT takes longer with adapters, kernel by kernel, within whole steps.
+"""Where a layer takes longer with adapters, kernel by kernel, within whole steps.
 
-    python -m benchmarks.gpu.adapters.layers [--shape voxcpm2]
+    python -m benchmarks.gpu.adapters.layers [--shape voxcpm2] [--of language]
 
 A kernel takes from the end of the one before it on its stream to its own end, since kernels begin before
 those before them have ended. The figures are means over the layers of some steps, in microseconds.
@@ -28,8 +28,8 @@ from benchmarks.shared.adapter_work import TARGETS, WARM_STEPS, Named, random_ad
 from models.voxcpm.engine import VoxCPMEngine
 
 PROFILED_STEPS = 3
-FIRST = "row_attention"
-"""Of the kernel that a layer is taken to begin with."""
+FIRST = {"dit": "row_attention", "language": "decode_kernel"}
+"""Of the kernel that a layer is taken to begin with, by what it is a layer of: its attention."""
 Layer = dict[str, float]
 
 
@@ -49,10 +49,10 @@ def events_of(engine: VoxCPMEngine, adapters: list[str | None]) -> list[Event]:
     return sorted((event for event in events if event["args"]["stream"] == busiest), key=lambda e: e["ts"])
 
 
-def layers_of(events: list[Event]) -> Iterator[list[tuple[str, float]]]:
+def layers_of(events: list[Event], first: str) -> Iterator[list[tuple[str, float]]]:
     """The kernels of each layer, and how long each took."""
     ends = [event["ts"] + event["dur"] for event in events]
-    firsts = [i for i, event in enumerate(events) if i > 0 and FIRST in event["name"]]
+    firsts = [i for i, event in enumerate(events) if i > 0 and first in event["name"]]
     for begin, end in pairwise(firsts):
         yield [(events[i]["name"], ends[i] - ends[i - 1]) for i in range(begin, end)]
 
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
+    parser.add_argument("--of", choices=FIRST, default="dit")
     chosen = parser.parse_args()
     device = device_of(chosen.device)
     sizes = SIZES[device.type]
@@ -85,7 +86,7 @@ def main() -> None:
             continue
         with beside_weights(engine):
             step = statistics.median(step_seconds(engine, adapters, time.perf_counter))
-            layer = commonest(layers_of(events_of(engine, adapters)))
+            layer = commonest(layers_of(events_of(engine, adapters), FIRST[chosen.of]))
         print(f"{kind}: a step {1e3 * step:.2f} ms, a layer {sum(layer.values()):.1f} us")
         for name, mean in layer.items():
             print(f"{mean:8.2f}  {name}", flush=True)
