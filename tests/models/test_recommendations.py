@@ -86,7 +86,7 @@ def test_bounds_themselves_are_taken_and_null_is_as_left_out(speech: Path) -> No
     [
         ("temperature", -1, "a finite number of at least 0, got -1"),
         ("temperature", True, "a finite number of at least 0, got True"),
-        ("top_k", 2.5, "a whole number of at least 0, got 2.5"),
+        ("top_k", 2.5, "a whole number of at least -1, got 2.5"),
         ("top_p", 0, "a number above 0 and at most 1, got 0"),
         ("top_p", "0.9", "a number above 0 and at most 1, got '0.9'"),
         ("min_p", float("nan"), "a number between 0 and 1, got nan"),
