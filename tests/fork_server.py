@@ -9,6 +9,7 @@ When the socket of the jobs ends, the children are killed: nothing outlives the 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -19,7 +20,9 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from tests import tls_context
 
@@ -129,7 +132,25 @@ def main() -> None:
     os.environ.update(job["environment"])
     sys.argv[1:] = job["arguments"]
     sys.modules.pop(job["module"], None)  # as in a new process, it is run for the first time
-    runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        _end_now(ended.code)
+    _end_now(0)
+
+
+def _end_now(code: object) -> NoReturn:
+    """As the interpreter ends a program, but nothing is freed: to free all that was imported, and so to copy
+    it first, takes half as long as a gateway's start.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit((code or 0) & 0xFF)
 
 
 if __name__ == "__main__":
