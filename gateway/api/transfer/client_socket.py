@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from gateway.callers.identity import ANSWERED_SUBPROTOCOLS
+from gateway.callers.identity import ANSWERED_SUBPROTOCOLS, Caller
 from gateway.callers.origin import is_welcome
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError, error_response
@@ -41,6 +41,19 @@ async def serve_or_refuse(websocket: WebSocket, ask: Callable[[Gateway], Awaitab
         await websocket.send_denial_response(error_response(error, websocket.scope))
         return
     await serve_socket(websocket, serve)
+
+
+async def serve_caller(
+    websocket: WebSocket, serve: Callable[[ClientSocket, Caller], Awaitable[None]]
+) -> None:
+    """`serve_or_refuse` for whoever may speak, while the gateway is open."""
+
+    async def ask(gateway: Gateway) -> Serve:
+        gateway.check_open()
+        caller = gateway.callers.identify(websocket)
+        return lambda socket: serve(socket, caller)
+
+    await serve_or_refuse(websocket, ask)
 
 
 async def serve_socket(websocket: WebSocket, serve: Serve) -> None:

@@ -17,7 +17,7 @@ from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_or_refuse
+from gateway.api.transfer.client_socket import ClientSocket, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation, internal_error
 from gateway.live.messages import Start
@@ -28,7 +28,6 @@ from gateway.protocols.fish.packing import packed, unpacked
 from gateway.protocols.fish.request import FISH, SpeechBody
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Text
-from gateway.service import Gateway
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
@@ -38,13 +37,7 @@ _ONE = ""
 
 async def live_for_fish(websocket: WebSocket) -> None:
     """One stretch of speech after the other."""
-
-    async def ask(gateway: Gateway) -> Serve:
-        gateway.check_open()
-        caller = gateway.callers.identify(websocket)
-        return lambda socket: _Connection(socket, caller).run()
-
-    await serve_or_refuse(websocket, ask)
+    await serve_caller(websocket, lambda socket, caller: _Connection(socket, caller).run())
 
 
 router.add_websocket_route("/v1/tts/live", live_for_fish, "fish-live")

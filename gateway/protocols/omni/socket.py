@@ -18,7 +18,7 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
+from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, internal_error
 from gateway.protocols.dialogues.contexts import Contexts
@@ -26,7 +26,6 @@ from gateway.protocols.omni.messages import Close, Config, Done, Input, Message,
 from gateway.protocols.omni.speaker import Speaker, error_message
 from gateway.protocols.openai.request import known_voice
 from gateway.protocols.openai.speech import are_followed
-from gateway.service import Gateway
 from gateway.voices.catalog import served_models
 from sockets.outbox import send
 
@@ -36,13 +35,7 @@ logger = structlog.get_logger(__name__)
 
 async def speech_stream(websocket: WebSocket) -> None:
     """Serve one client."""
-
-    async def ask(gateway: Gateway) -> Serve:
-        gateway.check_open()
-        caller = gateway.callers.identify(websocket)
-        return lambda socket: Connection(socket, caller).run()
-
-    await serve_or_refuse(websocket, ask)
+    await serve_caller(websocket, lambda socket, caller: Connection(socket, caller).run())
 
 
 router.add_websocket_route("/v1/audio/speech/stream", speech_stream, "omni_speech_stream")
