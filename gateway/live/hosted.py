@@ -103,6 +103,7 @@ class HostedSession:
             utterances=timeline.utterances, cancellations=timeline.epoch,
             audio_seconds=round(self.speech.audio_seconds, 3),
             seconds=round(self.seconds, 3), migrations=self.speech.migrations,
+            **self.speech.trail.describe(),
         )  # fmt: skip
 
     @property

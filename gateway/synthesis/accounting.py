@@ -9,6 +9,7 @@ import structlog
 
 from gateway.operations.measurements.objectives import FirstPromise, Kind, note_request
 from gateway.synthesis.tracing import end_span
+from gateway.synthesis.trail import Trail
 from telemetry import NO_SPAN, Span
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Account:
     generation_seconds: float
     """Since its first worker took it; 0 when none did."""
     migrations: int
+    trail: Trail
     kind: Kind
     status: int | None = None
     """The HTTP status of its error; None for none."""
@@ -97,6 +99,7 @@ def settle(
         **figures,
         seconds=round(account.seconds, 4),
         migrations=account.migrations,
+        **account.trail.describe(),
     )
 
 

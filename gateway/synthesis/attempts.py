@@ -30,6 +30,7 @@ from gateway.streams.failover import Failover
 from gateway.streams.listener import Hearing
 from gateway.streams.relay import StreamMoved
 from gateway.streams.second_opinion import SecondOpinion
+from gateway.synthesis.trail import Trail
 from gateway.workers.client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
 from telemetry import NO_SPAN, Span
 
@@ -79,6 +80,7 @@ class Attempts:
         self._failover = self._new_failover()
         self.second_opinion = SecondOpinion(gateway.pool)
         self.hearing = Hearing()
+        self.trail = Trail()
         self.span = NO_SPAN
         """The span of the speech that is tried."""
 
@@ -137,6 +139,7 @@ class Attempts:
         """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
         if ticket.ended_by is not None:  # while nobody listened: its worker was failing
             raise ticket.ended_by
+        self.trail.waits(ticket.id)
         queue = self.span.child("queue")
         try:
             async with asyncio.timeout(None) as waiting:
@@ -145,6 +148,7 @@ class Attempts:
                 async with self._gateway.pool.lease(ticket) as lease:
                     self._waiting = None
                     waiting.reschedule(None)
+                    self.trail.came_to(lease.worker.id)
                     queue.end()
                     return await self._use(ticket, lease, work)
         except TimeoutError:

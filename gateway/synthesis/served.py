@@ -127,6 +127,7 @@ class Served(ABC, Generic[Result]):
             first_seconds=None if first_at is None else first_at - self._began_at,
             generation_seconds=self._generation_seconds,
             migrations=self._attempts.migrations,
+            trail=self._attempts.trail,
             kind=kind,
             status=status,
             span=self.span,

@@ -15,8 +15,13 @@ import structlog
 from structlog.testing import LogCapture
 
 from gateway.jobs.files import JobFiles
+from gateway.live.hosted import HostedSession
+from gateway.live.messages import Start
 from gateway.log import configure_logging
 from tests.gateway.jobs.stage import reading_worker, running
+from tests.gateway.live.client import Client
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import gateway_of, prefer_the_first
 
 
 def test_a_log_on_a_full_disk_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,3 +120,37 @@ async def test_a_request_is_told_without_the_voice_it_names(
     assert answer.status_code == 404
     (told,) = [event for event in events if event["event"] == "request"]
     assert told["voice"] == "built_in" and "Ann" not in json.dumps(events)
+
+
+async def test_the_line_of_a_request_leads_to_those_of_its_workers(
+    tmp_path: Path, events: list[dict[str, object]]
+) -> None:
+    """Their ids of it begin with its ticket."""
+    workers = [reading_worker(Act(1, "close")), reading_worker()]
+    async with running(tmp_path, *workers, working=False) as service, service.at() as http:
+        prefer_the_first(service.gateway)
+        answer = await http.post("/tts", json={"text": "One."})
+        ids = list(service.gateway.pool.workers)
+    (told,) = [event for event in events if event["event"] == "request"]
+    assert (answer.headers["X-Request-Id"], told["workers"]) == (told["request_id"], ids)
+    (ticket,) = told["tickets"]
+    asked = [request.request_id for worker in workers for request in worker.requests]
+    assert len(asked) == 2 and all(id.startswith(f"{ticket}-") for id in asked)
+
+
+async def test_the_line_of_a_live_session_leads_to_those_of_its_workers(
+    events: list[dict[str, object]],
+) -> None:
+    worker = ScriptedWorker([Act()])
+    async with gateway_of(worker) as gateway:
+        hosted = HostedSession(gateway, Client(gateway), "r1", "live")
+        hosted.open(Start(type="start"), gateway.callers.recall("10.0.0.1"))
+        hosted.session.append("One. Two. ")
+        hosted.session.stop()
+        await hosted.run()
+        hosted.settle("done")
+        ids = list(gateway.pool.workers)
+    (told,) = [event for event in events if event["event"] == "live session"]
+    assert told["workers"] == ids
+    (ticket,) = told["tickets"]
+    assert worker.requests and all(request.request_id.startswith(f"{ticket}-") for request in worker.requests)

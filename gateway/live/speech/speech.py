@@ -29,6 +29,7 @@ from gateway.slots.line.tickets import Ticket
 from gateway.streams.interruption import Interruption
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.patience import Patience
+from gateway.synthesis.trail import Trail
 from gateway.voices.resolution import VoiceKind
 
 logger = structlog.get_logger(__name__)
@@ -92,6 +93,11 @@ class LiveSpeech:
     def migrations(self) -> int:
         """How often an utterance moved to another worker."""
         return self._attempts.migrations
+
+    @property
+    def trail(self) -> Trail:
+        """Where the session was."""
+        return self._attempts.trail
 
     async def run(self) -> None:
         """Returns when the client asked for the end and all is said. Raises ApiError."""
