@@ -10,13 +10,11 @@ import asyncio
 import json
 from typing import Any
 
-import structlog
 from fastapi import APIRouter, WebSocket
-from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.edge.connections.websocket import LIVE_PATH
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import (
     Append,
@@ -36,7 +34,6 @@ from gateway.timing.subtitles import as_fields
 from gateway.timing.words import Granularity
 
 router = APIRouter()
-logger = structlog.get_logger(__name__)
 
 
 async def live(websocket: WebSocket) -> None:
@@ -63,15 +60,8 @@ class LiveConnection:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
         outcome, problem = "client_gone", None
         try:
-            await self._serve()
-            outcome = "stop"
-        except ApiError as error:
-            outcome, problem = error.code, error
-        except WebSocketDisconnect:
-            raise
-        except Exception:
-            logger.exception("unhandled error", request_id=self._socket.request_id)
-            outcome, problem = "internal_error", internal_error()
+            problem = await self._socket.outcome(self._serve())
+            outcome = problem.code if problem else "stop"
         finally:
             self._hosted.settle(
                 outcome, problem.status_code if problem else None
@@ -123,9 +113,6 @@ class LiveConnection:
                 self._obey(parse_command(await self._socket.receive_text()))
             except ApiError as error:
                 self._session.complain(error)
-            except WebSocketDisconnect as cause:
-                self._socket.interruption.end_with(cause)
-                return
             except Exception as cause:
                 self._socket.interruption.end_with(cause)
                 return

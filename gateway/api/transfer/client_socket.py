@@ -14,18 +14,20 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import structlog
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.callers.identity import ANSWERED_SUBPROTOCOLS, Caller
 from gateway.callers.origin import is_welcome
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
-from gateway.errors import ApiError, error_response
+from gateway.errors import ApiError, error_response, internal_error
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from sockets.outbox import send
 
-DONE = 1000
+logger = structlog.get_logger(__name__)
+_DONE = 1000
 Result = TypeVar("Result")
 Serve = Callable[["ClientSocket"], Awaitable[None]]
 """Serves an accepted socket to its end."""
@@ -44,16 +46,18 @@ async def serve_or_refuse(websocket: WebSocket, ask: Callable[[Gateway], Awaitab
 
 
 async def serve_caller(
-    websocket: WebSocket, serve: Callable[[ClientSocket, Caller], Awaitable[None]]
+    websocket: WebSocket, ask: Callable[[Caller], Awaitable[Serve]], key: str | None = None
 ) -> None:
-    """`serve_or_refuse` for whoever may speak, while the gateway is open."""
+    """`serve_or_refuse` for whoever may speak, while the gateway is open.
 
-    async def ask(gateway: Gateway) -> Serve:
+    `key`: one that came in another way than `Callers.identify` looks for.
+    """
+
+    async def ask_caller(gateway: Gateway) -> Serve:
         gateway.check_open()
-        caller = gateway.callers.identify(websocket)
-        return lambda socket: serve(socket, caller)
+        return await ask(gateway.callers.identify(websocket, key))
 
-    await serve_or_refuse(websocket, ask)
+    await serve_or_refuse(websocket, ask_caller)
 
 
 async def serve_socket(websocket: WebSocket, serve: Serve) -> None:
@@ -130,11 +134,38 @@ class ClientSocket:
         await self.outbox.flush()
         return result
 
-    async def end(self, message: dict[str, Any], close_code: int = DONE, reason: str = "") -> None:
+    async def outcome(self, work: Awaitable[None]) -> ApiError | None:
+        """What ended the work before its time, if anything did; a defect is logged, and is an internal error.
+
+        What was put before is on its way then, unless the client is too slow. Raises WebSocketDisconnect.
+        """
+        problem = None
+        try:
+            await work
+        except WebSocketDisconnect:
+            raise
+        except ApiError as error:
+            problem = error
+        except Exception:
+            logger.exception("unhandled error", request_id=self.request_id)
+            problem = internal_error()
+        if problem is None or problem.code != SLOW_CLIENT:
+            await self.outbox.flush()
+        return problem
+
+    async def close(self, problem: ApiError | None, last_words: str | bytes | None = None) -> None:
+        """End the connection as goes with the `problem`."""
+        if last_words is not None:
+            await send(self.connection, last_words)
+        if problem is None:
+            await self.connection.close(_DONE)
+        else:
+            await self.connection.close(problem.close_code, problem.code)
+
+    async def end(self, message: dict[str, Any]) -> None:
         """Send a last message, and close."""
-        await send(self.connection, json.dumps(message))
-        await self.connection.close(close_code, reason)
+        await self.close(None, json.dumps(message))
 
     async def end_with(self, error: ApiError, **fields: Any) -> None:
         """An error, in the one shape, as the last message; `fields` go beside it."""
-        await self.end({"type": "error", **fields, **error.to_message()}, error.close_code, error.code)
+        await self.close(error, json.dumps({"type": "error", **fields, **error.to_message()}))

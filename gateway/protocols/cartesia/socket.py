@@ -17,7 +17,7 @@ from typing import Any
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_or_refuse
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.cartesia import errors
@@ -25,7 +25,6 @@ from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
 from gateway.protocols.dialogues.contexts import Contexts, Said
 from gateway.requests import fields_of
-from gateway.service import Gateway
 
 router = APIRouter()
 
@@ -33,13 +32,11 @@ router = APIRouter()
 async def speak_in_contexts(websocket: WebSocket) -> None:
     """Serve one client."""
 
-    async def ask(gateway: Gateway) -> Serve:
-        gateway.check_open()
-        query = websocket.query_params
-        caller = gateway.callers.identify(websocket, query.get("api_key") or query.get("access_token"))
+    async def ask(caller: Caller) -> Serve:
         return lambda socket: _Connection(socket, caller).run()
 
-    await serve_or_refuse(websocket, ask)
+    query = websocket.query_params
+    await serve_caller(websocket, ask, query.get("api_key") or query.get("access_token"))
 
 
 router.add_websocket_route("/tts/websocket", speak_in_contexts, "cartesia")
@@ -56,12 +53,12 @@ class _Connection:
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
-        try:
-            async with self._contexts, self._socket.interruption:
-                while True:
-                    await self._take()
-        except ApiError as error:
-            await self._socket.connection.close(error.close_code, error.code)
+        await self._socket.close(await self._socket.outcome(self._serve()))
+
+    async def _serve(self) -> None:
+        async with self._contexts, self._socket.interruption:
+            while True:
+                await self._take()
 
     # ---------------------------------------------------------------------------------------- from the client
 

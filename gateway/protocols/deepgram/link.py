@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 
 from fastapi import WebSocket
 
-from gateway.api.transfer.client_socket import ClientSocket
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
 from gateway.callers.identity import Caller
 from gateway.edge.connections.websocket import PINGED_AT
 from gateway.errors import ApiError
 from gateway.protocols.deepgram.controls import Controls
 from gateway.protocols.deepgram.messages import Messages
 from gateway.protocols.deepgram.request import DEEPGRAM, SpeakQuery, read_query
-from gateway.protocols.dialogues.socket import DialogueSocket, serve_dialogue
-from gateway.service import Gateway
+from gateway.protocols.dialogues.socket import DialogueSocket
 
 
 class SpeakLink(DialogueSocket):
@@ -74,12 +73,12 @@ async def serve_link(
 ) -> None:
     """Serve one client."""
 
-    async def ask(gateway: Gateway, caller: Caller) -> Callable[[ClientSocket], SpeakLink]:
-        query = await read_query(websocket.query_params, gateway)
+    async def ask(caller: Caller) -> Serve:
+        query = await read_query(websocket.query_params, websocket.app.state.gateway)
         query.to_start()
-        return lambda socket: link(socket, query, caller)
+        return lambda socket: link(socket, query, caller).run()
 
-    await serve_dialogue(websocket, ask)
+    await serve_caller(websocket, ask)
 
 
 def _message(kind: str, **fields: Any) -> str:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
-import structlog
-from fastapi import WebSocket
-from starlette.websockets import WebSocketDisconnect
-
-from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
+from gateway.api.transfer.client_socket import ClientSocket
 from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
@@ -19,10 +14,6 @@ from gateway.live.messages import Start
 from gateway.protocols.dialogues.dialogue import Dialogue
 from gateway.protocols.dialogues.hearing import DialogueListener
 from gateway.protocols.tags import Tags
-from gateway.service import Gateway
-from sockets.outbox import send
-
-logger = structlog.get_logger(__name__)
 
 
 class DialogueSocket(DialogueListener):
@@ -43,19 +34,8 @@ class DialogueSocket(DialogueListener):
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
-        problem = None
-        try:
-            self._dialogue.open(self._caller)
-            self._greet()
-            await self._serve()
-        except ApiError as error:
-            problem = error
-        connection = self._socket.connection
-        if problem is None:
-            await connection.close(DONE)
-        else:
-            await send(connection, self._last_words(problem))
-            await connection.close(problem.close_code, problem.code)
+        problem = await self._socket.outcome(self._serve())
+        await self._socket.close(problem, problem and self._last_words(problem))
 
     @abstractmethod
     def _greet(self) -> None:
@@ -78,6 +58,8 @@ class DialogueSocket(DialogueListener):
         await self._dialogue.run()
 
     async def _serve(self) -> None:
+        self._dialogue.open(self._caller)
+        self._greet()
         reader = asyncio.create_task(self._read())
         try:
             async with self._socket.interruption:
@@ -95,8 +77,6 @@ class DialogueSocket(DialogueListener):
                 self._warn(error.code, error.message)
             except Exception as cause:
                 self._socket.interruption.end_with(cause)
-                if not isinstance(cause, WebSocketDisconnect):
-                    logger.exception("unhandled error", request_id=self._socket.request_id)
                 return
 
     # ----------------------------------------------------------------------------------------- what is heard
@@ -112,17 +92,3 @@ class DialogueSocket(DialogueListener):
     def refused(self, error: dict[str, Any]) -> None:
         """A sentence was not spoken."""
         self._warn(error["code"], error["message"])
-
-
-async def serve_dialogue(
-    websocket: WebSocket,
-    ask: Callable[[Gateway, Caller], Awaitable[Callable[[ClientSocket], DialogueSocket]]],
-) -> None:
-    """Serve one client. `ask` reads the head, and returns what serves the socket. Raises ApiError."""
-
-    async def ask_caller(gateway: Gateway) -> Serve:
-        gateway.check_open()
-        make = await ask(gateway, gateway.callers.identify(websocket))
-        return lambda socket: make(socket).run()
-
-    await serve_or_refuse(websocket, ask_caller)

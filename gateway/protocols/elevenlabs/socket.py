@@ -5,16 +5,15 @@ The connection's task reads; each context speaks in a task of its own, which end
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
-import structlog
 from fastapi import APIRouter, WebSocket
-from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, Serve, serve_or_refuse
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_or_refuse
 from gateway.callers.identity import Caller, given_key
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError
 from gateway.protocols.dialogues.contexts import Contexts, Said
 from gateway.protocols.elevenlabs import errors
 from gateway.protocols.elevenlabs.context import Context, as_text
@@ -23,7 +22,6 @@ from gateway.protocols.elevenlabs.request import VoiceSettings, known_voice
 from gateway.service import Gateway
 
 router = APIRouter()
-logger = structlog.get_logger(__name__)
 
 _PATH = "/v1/text-to-speech/{voice_id}"
 _DEFAULT_CONTEXT = "default"
@@ -79,26 +77,13 @@ class Connection:
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
-        try:
+        problem = await self._socket.outcome(self._serve())
+        await self._socket.close(problem, problem and self.as_text(errors.message(problem)))
+
+    async def _serve(self) -> None:
+        with contextlib.suppress(Finished):
             async with self._contexts, self._socket.interruption:
                 await self._read()
-        except Finished:
-            await self._end(None)
-        except ApiError as error:
-            await self._end(error)
-        except WebSocketDisconnect:
-            raise
-        except Exception:
-            logger.exception("unhandled error", request_id=self._socket.request_id)
-            await self._end(internal_error())
-
-    async def _end(self, error: ApiError | None) -> None:
-        await self._socket.outbox.flush()
-        if error is not None:
-            await self._socket.connection.send_text(self.as_text(errors.message(error)))
-            await self._socket.connection.close(error.close_code, error.code)
-            return
-        await self._socket.connection.close(DONE)
 
     # ---------------------------------------------------------------------------------------- from the client
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import structlog
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
-from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import ClientSocket, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, from_validation, internal_error
+from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
 from gateway.protocols.dialogues.contexts import Contexts
 from gateway.protocols.dialogues.dialogue import Dialogue
@@ -30,14 +28,17 @@ from gateway.protocols.lenient import Lenient
 from gateway.requests import Text
 
 router = APIRouter()
-logger = structlog.get_logger(__name__)
 _ONE = ""
 """The name of what is being said."""
 
 
 async def live_for_fish(websocket: WebSocket) -> None:
     """One stretch of speech after the other."""
-    await serve_caller(websocket, lambda socket, caller: _Connection(socket, caller).run())
+
+    async def ask(caller: Caller) -> Serve:
+        return lambda socket: _Connection(socket, caller).run()
+
+    await serve_caller(websocket, ask)
 
 
 router.add_websocket_route("/v1/tts/live", live_for_fish, "fish-live")
@@ -76,21 +77,14 @@ class _Connection:
 
     async def run(self) -> None:
         """Until the client leaves, or says something wrong. Raises WebSocketDisconnect."""
-        try:
-            async with self._contexts, self._socket.interruption:
-                await self._follow(await self._socket.first(self._receive()))
-                while True:
-                    await self._follow(await self._receive())
-        except WebSocketDisconnect:
-            raise
-        except ApiError as error:
-            problem = error
-        except Exception:
-            logger.exception("unhandled error", request_id=self._socket.request_id)
-            problem = internal_error()
-        self._ended(_ONE, problem)
-        await self._socket.outbox.flush()
-        await self._socket.connection.close(problem.close_code, problem.code)
+        problem = await self._socket.outcome(self._serve())
+        await self._socket.close(problem, _finish(problem))
+
+    async def _serve(self) -> None:
+        async with self._contexts, self._socket.interruption:
+            await self._follow(await self._socket.first(self._receive()))
+            while True:
+                await self._follow(await self._receive())
 
     async def _receive(self) -> Message:
         fields = unpacked(await self._socket.receive_bytes(), "message")
@@ -117,5 +111,9 @@ class _Connection:
             speech.dialogue.finish()
 
     def _ended(self, id: str, failure: ApiError | None) -> None:
-        said = {"reason": "error", "message": failure.message} if failure else {"reason": "stop"}
-        self._socket.put(packed({"event": "finish", **said}))
+        self._socket.put(_finish(failure))
+
+
+def _finish(failure: ApiError | None) -> bytes:
+    said = {"reason": "error", "message": failure.message} if failure else {"reason": "stop"}
+    return packed({"event": "finish", **said})

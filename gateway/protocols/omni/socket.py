@@ -14,28 +14,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError
 from gateway.protocols.dialogues.contexts import Contexts
 from gateway.protocols.omni.messages import Close, Config, Done, Input, Message, read_message
 from gateway.protocols.omni.speaker import Speaker, error_message
 from gateway.protocols.openai.request import known_voice
 from gateway.protocols.openai.speech import are_followed
 from gateway.voices.catalog import served_models
-from sockets.outbox import send
 
 router = APIRouter()
-logger = structlog.get_logger(__name__)
 
 
 async def speech_stream(websocket: WebSocket) -> None:
     """Serve one client."""
-    await serve_caller(websocket, lambda socket, caller: Connection(socket, caller).run())
+
+    async def ask(caller: Caller) -> Serve:
+        return lambda socket: Connection(socket, caller).run()
+
+    await serve_caller(websocket, ask)
 
 
 router.add_websocket_route("/v1/audio/speech/stream", speech_stream, "omni_speech_stream")
@@ -51,25 +52,13 @@ class Connection:
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
-        problem: ApiError | None = None
-        try:
-            async with self._contexts, self._socket.interruption:
-                await self._read()
-                await self._say_the_rest()
-        except ApiError as error:
-            problem = error
-        except WebSocketDisconnect:
-            raise
-        except Exception:
-            logger.exception("unhandled error", request_id=self._socket.request_id)
-            problem = internal_error()
-        await self._socket.outbox.flush()
-        connection = self._socket.connection
-        if problem is None:
-            await connection.close(DONE)
-        else:
-            await send(connection, error_message(problem.code, problem.message))
-            await connection.close(problem.close_code, problem.code)
+        problem = await self._socket.outcome(self._serve())
+        await self._socket.close(problem, problem and error_message(problem.code, problem.message))
+
+    async def _serve(self) -> None:
+        async with self._contexts, self._socket.interruption:
+            await self._read()
+            await self._say_the_rest()
 
     async def _read(self) -> None:
         """Until the client wants no more. The first message has to be right, a later one that is wrong is

@@ -13,22 +13,20 @@ rest of the call, however long nothing is said.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, WebSocket
 from pydantic import ConfigDict, Field, ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
-from gateway.protocols.dialogues.socket import DialogueSocket, serve_dialogue
+from gateway.protocols.dialogues.socket import DialogueSocket
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.telephony.jambonz import JAMBONZ
 from gateway.protocols.telephony.query import AgentQuery
 from gateway.requests import Language, Text, fields_of
-from gateway.service import Gateway
 
 router = APIRouter()
 
@@ -94,15 +92,15 @@ class JambonzSocket(DialogueSocket):
 async def speak_for_jambonz_call(websocket: WebSocket) -> None:
     """Serve one call."""
 
-    async def ask(gateway: Gateway, caller: Caller) -> Callable[[ClientSocket], JambonzSocket]:
+    async def ask(caller: Caller) -> Serve:
         given = {name: value for name, value in websocket.query_params.items() if value}
         try:
             start = StreamQuery.model_validate(given).to_start()
         except ValidationError as error:
             raise from_validation(error.errors()) from error
-        return lambda socket: JambonzSocket(socket, start, caller)
+        return lambda socket: JambonzSocket(socket, start, caller).run()
 
-    await serve_dialogue(websocket, ask)
+    await serve_caller(websocket, ask)
 
 
 router.add_websocket_route("/jambonz", speak_for_jambonz_call, "jambonz_stream")
