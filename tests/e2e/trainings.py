@@ -72,6 +72,7 @@ EVERY_STATE = [
     training("Doris", "failed", progress=None, error=UNUSABLE),
     training("Emil", "cancelled", progress={**PROGRESS, "samples": []}),
     training("Fritz", "collecting", progress=None),
+    training("Greta", "complete", progress=DONE),
 ]
 
 

@@ -22,7 +22,7 @@ from gateway.service import Gateway, GatewayDep
 from gateway.settings import GatewaySettings
 from gateway.training import Trainings
 from gateway.training.files import is_training_id
-from gateway.training.listing import describe, describe_recording
+from gateway.training.listing import describe, describe_all, describe_recording
 from gateway.training.request import (
     LONGEST_RECORDING_SECONDS,
     MOST_STEPS,
@@ -60,7 +60,7 @@ async def create_training(
 
     training = await made_once(gateway.database, Training, asked, make)
     response.headers["Location"] = f"{TRAINING_PATH}/{training.id}"
-    return {"training": describe(training, owner)}
+    return {"training": await describe(training, owner, gateway.database)}
 
 
 @router.get("")
@@ -75,7 +75,7 @@ async def list_trainings(
     tenant = None if all else owner_of(request, gateway)
     rows = await trainings.store.list(tenant)
     return {
-        "trainings": [describe(row, tenant) for row in rows],
+        "trainings": await describe_all(rows, tenant, gateway.database),
         "enabled": gateway.settings.trains,
         "limits": _limits(gateway.settings),
     }
@@ -87,7 +87,10 @@ async def get_training(
 ) -> dict[str, Any]:
     """How far it is, what was found about its recordings, and what can be heard."""
     training, tenant = await _own(id, request, gateway, trainings)
-    return await _with_recordings(training, tenant, trainings)
+    described = await describe(training, tenant, gateway.database)
+    recordings = await trainings.store.recordings(training.id)
+    described["recordings"] = [describe_recording(recording) for recording in recordings]
+    return {"training": described}
 
 
 @router.post("/{id}/recordings", dependencies=[MUTATION], status_code=201)
@@ -125,7 +128,7 @@ async def start_training(
     training, tenant = await _own(id, request, gateway, trainings)
     gateway.check_open()
     await trainings.start(training)
-    return {"training": describe(await _again(training, trainings), tenant)}
+    return {"training": await describe(await _again(training, trainings), tenant, gateway.database)}
 
 
 @router.post("/{id}/cancel", dependencies=[MUTATION])
@@ -135,7 +138,7 @@ async def cancel_training(
     """End it; recordings and what was learnt are kept for a later start."""
     training, tenant = await _own(id, request, gateway, trainings)
     await trainings.cancel(training)
-    return {"training": describe(await _again(training, trainings), tenant)}
+    return {"training": await describe(await _again(training, trainings), tenant, gateway.database)}
 
 
 @router.delete("/{id}", dependencies=[MUTATION], status_code=204)
@@ -167,13 +170,6 @@ def _limits(settings: GatewaySettings) -> dict[str, Any]:
         "recording_bytes": settings.max_voice_bytes,
         "steps": MOST_STEPS,
     }
-
-
-async def _with_recordings(training: Training, tenant: str | None, trainings: Trainings) -> dict[str, Any]:
-    recordings = await trainings.store.recordings(training.id)
-    described = describe(training, tenant)
-    described["recordings"] = [describe_recording(recording) for recording in recordings]
-    return {"training": described}
 
 
 async def _own(

@@ -246,12 +246,17 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
         answer_with(page, EVERY_STATE)
         open_training(page, fleet)
         badges = page.locator(".train-card .badge")
-        expect(badges).to_have_text(["is learning", "waits", "ready", "failed", "cancelled", "not started"])
+        expect(badges).to_have_text(
+            ["is learning", "waits", "ready", "failed", "cancelled", "not started", "ready"]
+        )
         expect(page.locator("[data-training=t_Anna]")).to_contain_text("2 left out")
         expect(page.locator("[data-training=t_Anna]")).to_contain_text("(clip 0.wav, clip 1.wav)")
         expect(page.locator("[data-training=t_Anna] progress")).to_have_js_property("value", 220)
         link = page.get_by_role("link", name="Carla is there. Try it")
         expect(link).to_have_attribute("href", "/#voice=v_carla")
+        gone = page.locator("[data-training=t_Greta]")
+        expect(gone).to_contain_text("The voice that came of it was deleted.")
+        expect(gone.get_by_role("link")).to_have_count(0)
         why = page.locator("[data-training=t_Doris] .notice-danger")
         expect(why).to_contain_text("Too little of the recordings can be used")
         for name, there in (("Doris", False), ("Emil", True)):
@@ -259,7 +264,7 @@ def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, f
             expect(button).to_have_count(int(there))
         expect(page.get_by_role("button", name="Start training: Fritz")).to_be_visible()
         page.click("#language")
-        expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消", "未开始"])
+        expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消", "未开始", "已完成"])
         expect(page.locator("#train-statement")).to_contain_text("训练")
         assert watched.complaints == []
 

@@ -51,3 +51,22 @@ async def test_what_was_learnt_goes_with_its_voice_and_with_no_other(
         assert len(await adapters(http)) == 1, "it was not learnt for that voice"
         assert (await http.delete(f"/api/voices/{voice}")).status_code == 200
         assert await adapters(http) == []
+
+
+async def test_a_training_names_its_voice_while_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as service, service.at() as http:
+        row, voice = await made(service, monkeypatch)
+        columns = {"adapter_id": row.adapter_id, "voice_id": voice}
+        assert await service.trainings.store.change(row.id, [row.state], **columns)
+
+        async def named() -> list[Any]:
+            one = (await http.get(f"/api/trainings/{row.id}")).json()["training"]
+            [listed] = (await http.get("/api/trainings")).json()["trainings"]
+            assert (one["voice"], one["adapter"]) == (listed["voice"], listed["adapter"])
+            return [listed["voice"], listed["adapter"]]
+
+        assert await named() == [voice, row.adapter_id]
+        assert (await http.delete(f"/api/voices/{voice}")).status_code == 200
+        assert await named() == [None, None]

@@ -70,7 +70,7 @@ export function trainingCard(training, names, actions, attach) {
     error && h("div", { class: "notice notice-danger" }, icon("warning"), text(h("p"), () => problemText(error))),
     isOpen(training) && progressBar(training),
     progress?.losses.length > 1 && lossCurve(progress, isOpen(training) ? steps : progress.losses.at(-1)[0]),
-    state === "complete" && h("p", { class: "train-done" }, h("a", { class: "button button-primary", href: `/${toFragment({ voice })}` }, icon("play"), setMessage(h("span"), "train.tryIt", { name }))),
+    state === "complete" && (voice ? tryIt(training) : h("p", { class: "quiet", "data-i18n": "train.voiceGone" })),
     progress?.findings.length > 0 && findings(progress.findings, names),
     progress?.samples.length > 0 && samples(training, attach),
     h(
@@ -87,6 +87,11 @@ export function trainingCard(training, names, actions, attach) {
 /** Where the recordings were at fault, others are needed first. */
 function mayGoOn({ state, error, recordings }) {
   return state === "cancelled" || (state === "collecting" && recordings > 0) || (state === "failed" && error?.code !== "recordings_unusable");
+}
+
+function tryIt({ name, voice }) {
+  const link = h("a", { class: "button button-primary", href: `/${toFragment({ voice })}` }, icon("play"), setMessage(h("span"), "train.tryIt", { name }));
+  return h("p", { class: "train-done" }, link);
 }
 
 function progressBar({ name, steps, progress }) {

@@ -70,6 +70,7 @@ export default {
   "train.removeAbout": "The recordings of {name} are deleted with it. A voice that came of it stays.",
   "train.removed": "The training of {name} is deleted.",
   "train.tryIt": "{name} is there. Try it",
+  "train.voiceGone": "The voice that came of it was deleted.",
   "train.samples": "What it sounds like",
   "train.sampleBest": "at its best",
   "train.sampleStep": "after {step} steps",

@@ -70,6 +70,7 @@ export default {
   "train.removeAbout": "{name} 的录音会一并删除。由此得到的音色会保留。",
   "train.removed": "{name} 的训练已删除。",
   "train.tryIt": "{name} 已经好了，试一试",
+  "train.voiceGone": "由此得到的音色已被删除。",
   "train.samples": "听听效果",
   "train.sampleBest": "最好时",
   "train.sampleStep": "{step} 步之后",
