@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.pages.sessions.recordings import MARKUP, SENTENCE, record
@@ -190,3 +190,22 @@ class TestList:
         page.route("**/api/sessions?*", lambda route: route.fulfill(json=empty))
         page.goto(f"{fleet.url}/sessions")
         expect(page.locator("#blank")).to_contain_text("Nothing is recorded yet.")
+
+    def test_a_row_of_another_year_breaks_between_words_however_narrow(
+        self, page: Page, fleet: Server, recorded: str
+    ) -> None:
+        def long_ago(route: Route) -> None:
+            answer = route.fetch().json()
+            for session in answer["sessions"]:
+                session["created_at"] = "2019-11-28T16:23:00+00:00"
+            route.fulfill(json=answer)
+
+        page.route("**/api/sessions?*", long_ago)
+        page.goto(f"{fleet.url}/sessions")
+        row = page.locator(f"[data-session='{recorded}']")
+        expect(row.locator(".session-when")).to_contain_text("2019")
+        for width in (320, 360, 390, 860):
+            page.set_viewport_size({"width": width, "height": 640})
+            for part in (".session-facts-text", ".session-when"):
+                assert row.locator(part).evaluate("(it) => it.clientHeight || it.offsetHeight") < 30, width
+            assert page.evaluate("document.documentElement.scrollWidth") == width

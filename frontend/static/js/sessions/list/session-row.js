@@ -40,8 +40,12 @@ function link(session) {
     { class: "session-link", href: `/sessions/${encodeURIComponent(id)}` },
     h("span", { class: "session-kind", "data-kind": kind }, icon(kind === "live" ? "speaker" : "spark"), said(h("span"), () => kindText(kind))),
     h("span", { class: "session-name" }, said(h("span", { class: "session-title-text", dir: "auto" }), () => titleOf(session)), badge(state), shared && sharedBadge()),
-    h("span", { class: "session-facts-text" }, said(h("span"), () => sizeFacts(session)), said(h("span", { class: "session-seed" }), () => seedText(session))),
-    h("time", { class: "session-when", datetime: at }, said(h("span"), () => when(at))),
+    h(
+      "span",
+      { class: "session-about" },
+      h("span", { class: "session-facts-text" }, said(h("span"), () => sizeFacts(session)), said(h("span", { class: "session-seed" }), () => seedText(session))),
+      h("time", { class: "session-when", datetime: at }, said(h("span"), () => when(at))),
+    ),
   );
 }
 
