@@ -191,13 +191,14 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             self.tokenizer.stream() if self.tokenizer else None,
             StopStrings(params.stop),
         )
-        for token in request.resume_ids:
+        resumed = self._known("resume_ids", request.resume_ids)
+        for token in resumed:
             state.answer.index += 1
             rules.add(token)
             self._text(state, token)
-        if len(request.resume_ids) >= params.max_tokens:
+        if len(resumed) >= params.max_tokens:
             raise RequestError("the answer to resume is complete", "resume_ids", "nothing_to_resume")
-        tokens = [*prompt, *request.resume_ids]
+        tokens = [*prompt, *resumed]
         room = self.max_model_len - len(tokens) + 1
         if room < 1:
             problem = f"a prompt of {len(tokens)} tokens, max_model_len is {self.max_model_len}"
@@ -205,9 +206,9 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         return Sequence(
             request.request_id,
             tokens,
-            min(params.max_tokens - len(request.resume_ids), room),
+            min(params.max_tokens - len(resumed), room),
             payload=state,
-            num_resumed_tokens=len(request.resume_ids),
+            num_resumed_tokens=len(resumed),
             read_whole=request.read_whole,
         )
 
@@ -216,13 +217,18 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             if self.tokenizer is None:
                 raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
             check_encodable(prompt, "prompt")
-            return self.tokenizer.encode(prompt)
+            prompt = self.tokenizer.encode(prompt)
+        return self._known("prompt", prompt)
+
+    def _known(self, name: str, tokens: list[int]) -> list[int]:
+        """A copy. Raises RequestError for a token that has no row of weights: a step with it would fail for
+        all others, too, and a GPU with them."""
         vocab_size = self.checkpoint.config.vocab_size
-        extremes = (min(prompt), max(prompt)) if prompt else ()
+        extremes = (min(tokens), max(tokens)) if tokens else ()
         strange = next((token for token in extremes if not 0 <= token < vocab_size), None)
         if strange is not None:
-            raise RequestError(f"prompt has token {strange}, the model has {vocab_size}", "prompt")
-        return list(prompt)
+            raise RequestError(f"{name} has token {strange}, the model has {vocab_size}", name)
+        return list(tokens)
 
     def _output(self, output: SequenceOutput) -> TextOutput:
         sequence, result = output.sequence, output.result

@@ -14,6 +14,8 @@ from engine.kv_cache.blocks import Blocks
 from models.config_fields import ConfigError
 from models.llm import LLM, SamplingParams
 from models.llm.api import Completion
+from models.llm.engine import TextRequest
+from tests.models.llm.checkpoints import VOCABULARY
 
 SCRIPT = """
 from models.llm import LLM, SamplingParams
@@ -212,6 +214,20 @@ def test_half_a_character_in_a_prompt_is_refused(llm: LLM) -> None:
     with pytest.raises(RequestError, match="lone surrogate, which is no character, at position 1") as refused:
         llm.generate(["a\ud800b"], use_tqdm=False)
     assert refused.value.param == "prompt"
+
+
+@pytest.mark.parametrize("field", ["prompt", "resume_ids"])
+def test_a_token_without_weights_is_refused_and_fails_nobody_else(
+    llm: LLM, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    """Tokenizers may have more tokens than the model, and tokens to resume from come from elsewhere."""
+    llm.add_request("one", SamplingParams(max_tokens=2, ignore_eos=True))
+    request = TextRequest("r", "two", resume_ids=[VOCABULARY] if field == "resume_ids" else [])
+    monkeypatch.setattr(llm.tokenizer, "encode", lambda text: [1, VOCABULARY if field == "prompt" else 1])
+    with pytest.raises(RequestError, match=f"{field} has token {VOCABULARY}, the model has") as refused:
+        llm._engine.add_request(request)
+    assert refused.value.param == field
+    assert [output.finish_reason for _ in range(2) for output in llm.step()] == [None, "length"]
 
 
 def test_options_may_have_the_names_of_nano_vllm(checkpoint_directory: Path) -> None:
