@@ -17,7 +17,13 @@ from engine.layers.packed import PackedLinear, pack_layers
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.flow_matching import guide, num_zero_steps, time_grid
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.requests.generation import (
+    GenerationState,
+    SilenceGuard,
+    patches_in,
+    patches_within,
+    text_ratio_cap,
+)
 from models.voxcpm.requests.prompt import build_sequence, key_patches, patch_keys, trailing_patches
 from models.voxcpm.requests.tokenizer import TextTokenizer
 from models.voxcpm.vae.audio_encoding import AudioEncoder, most_speech
@@ -88,6 +94,7 @@ def test_silence_ends_no_clip_before_its_least_length() -> None:
 
 def test_seconds_cover_whole_patches() -> None:
     assert [patches_in(seconds, 0.08) for seconds in (0.0, 0.08, 0.081, 0.24)] == [0, 1, 2, 3]
+    assert [patches_within(seconds, 0.08) for seconds in (0.08, 0.159, 0.16, 0.24)] == [1, 1, 2, 3]
     assert text_ratio_cap(10) == 70
 
 

@@ -26,6 +26,7 @@ TEXT_RATIO_MARGIN = 10
 
 SILENCE_LIMIT_SECONDS = 3.0
 _ENDLESS = 2.0**32  # patches
+_ROUNDING = 1e-9  # patches
 
 
 def text_ratio_cap(num_text_tokens: int) -> int:
@@ -96,4 +97,9 @@ class GenerationState:
 
 def patches_in(seconds: float, patch_seconds: float) -> int:
     """Whole patches that cover `seconds`, which may be infinite: more than any model has then."""
-    return math.ceil(min(seconds / patch_seconds, _ENDLESS) - 1e-9)
+    return math.ceil(min(seconds / patch_seconds, _ENDLESS) - _ROUNDING)
+
+
+def patches_within(seconds: float, patch_seconds: float) -> int:
+    """Whole patches that are no longer than `seconds`, which may be infinite as well."""
+    return math.floor(min(seconds / patch_seconds, _ENDLESS) + _ROUNDING)

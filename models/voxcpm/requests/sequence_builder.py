@@ -24,7 +24,13 @@ from models.sentences import ended, sentence_ends
 from models.speech import DEFAULT_VOICE, INSTRUCTIONS, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import REQUEST_BOUNDS, Checkpoint
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.requests.generation import (
+    GenerationState,
+    SilenceGuard,
+    patches_in,
+    patches_within,
+    text_ratio_cap,
+)
 from models.voxcpm.requests.prompt import REFERENCE_MARKS, build_sequence
 from models.voxcpm.watch.watch import SpeechWatch
 
@@ -139,7 +145,7 @@ class SequenceBuilder:
         if self.options.ratio_cap and max(cap, min_patches) < max_patches:
             max_patches, reason = (cap, "runaway") if cap >= min_patches else (min_patches, "length")
         if request.max_seconds is not None:
-            wanted = patches_in(request.max_seconds, self.config.patch_seconds)
+            wanted = patches_within(request.max_seconds, self.config.patch_seconds)
             if wanted <= max_patches:
                 max_patches, reason = wanted, "length"
         index = request.resume_patches
