@@ -7,6 +7,7 @@ cli.py            `voxfleet gateway`
 app.py            `create_app(settings)`: all of it but the listening socket
 service.py        what belongs to one running gateway
 requests.py       which fields a request may have, within which limits
+bounds.py         how many fields and entries there are at most
 bodies.py         what the models of JSON bodies have in common, how much JSON is read
 errors.py         the one error shape
 log.py            log events, without any text or secret

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
-from gateway.errors import ApiError, few_fields, not_json
+from gateway.bounds import few_fields
+from gateway.errors import ApiError, not_json
 from sockets.json_signs import Signs
 
 _HEAD_BYTES = 4

@@ -13,12 +13,11 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import Discriminator, Tag
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -115,30 +114,6 @@ def internal_error() -> ApiError:
 def disk_full() -> ApiError:
     """There is no room for what is to be kept."""
     return ApiError(507, "disk_full", "the disk of the service has no room for more")
-
-
-MOST_FIELDS = 200
-"""Of an object, beyond which it is no body of ours."""
-
-
-def few_fields(values: Any) -> Any:
-    """For a `model_validator` before all others. No body has so many fields, and pydantic tells at length of
-    each that is unknown; a list takes `fail_fast` for that.
-    """
-    if isinstance(values, dict) and len(values) > MOST_FIELDS:
-        return dict(islice(values.items(), MOST_FIELDS))
-    return values
-
-
-def at_most(entries: int) -> BeforeValidator:
-    """A validator that refuses a field with more entries before any of them is looked at."""
-
-    def check(given: Any) -> Any:
-        if isinstance(given, dict) and len(given) > entries:
-            raise ValueError(f"has {len(given)} entries, at most {entries} are allowed")
-        return given
-
-    return BeforeValidator(check)
 
 
 def from_validation(errors: list[Any]) -> ApiError:

@@ -24,7 +24,8 @@ from pydantic import (
 
 from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
 from gateway.bodies import parse_message
-from gateway.errors import ApiError, FieldError, at_most, few_fields, from_validation
+from gateway.bounds import at_most, few_fields
+from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.language import LONGEST_CODE, is_language_code
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries

@@ -29,8 +29,8 @@ from gateway.files.disk import Disk
 from gateway.files.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
-from gateway.operations import Operations
 from gateway.operations.measurements.objectives import promise
+from gateway.operations.operations import Operations
 from gateway.requests import TtsRequest
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings

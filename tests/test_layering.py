@@ -35,6 +35,7 @@ ALLOWED = {
 GATEWAY_ROOMS = (
     *(
         "log",
+        "bounds",
         "errors",
         "bodies",
         "slots",
@@ -97,7 +98,7 @@ ROOMS = {
     ),
     "gateway/operations": (
         *("stored", "eta_settings", "pages", "page_gate", "overview", "restart", "sayings", "event_log"),
-        *("worker_journal", "overload", "measurements", "fleet", "operations"),
+        *("worker_journal", "overload", "measurements", "fleet_messages", "fleet", "operations"),
     ),
 }
 """Subfolders and single files of a folder; each imports only what stands before it here."""

@@ -8,11 +8,7 @@ event_log.py       who came and went, what was changed and by whom; sayings.py: 
 worker_journal.py  what becomes of workers, for that log
 overload.py        when requests were refused, for that log
 overview.py        workers and queue as JSON
-fleet.py           the controller of the workers, and orders to it
+fleet.py           the controller of the workers, and orders to it; fleet_messages.py: as both are sent
 restart.py         a worker restarts while it is used
 measurements/      figures of the last days, promises, reports of players
 """
-
-from gateway.operations.operations import Operations
-
-__all__ = ["Operations"]

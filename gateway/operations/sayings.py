@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.workers.registration import LEFT
+from gateway.slots.capacity.worker import LEFT
 
 _BY = ", by the administrator at {who}"
 SAYINGS = {

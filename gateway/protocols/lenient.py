@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from gateway.errors import MOST_FIELDS, FieldError
+from gateway.bounds import MOST_FIELDS
+from gateway.errors import FieldError
 
 EMPTY_IS_NOTHING = BeforeValidator(lambda value: None if value == "" else value)
 """Of a field that may be None."""

@@ -21,7 +21,7 @@ from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.settings.workers import WORKER_ID
 from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
-from gateway.slots.capacity.worker import Health, Worker
+from gateway.slots.capacity.worker import LEFT, Health, Worker
 from gateway.slots.pool import WorkerPool
 from gateway.workers.roster import Roster
 from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
@@ -31,8 +31,6 @@ logger = structlog.get_logger(__name__)
 
 MAX_REGISTERED = 1024
 FORGET_SECONDS = 60.0
-LEFT = "the worker left"
-"""Why one is down that said that it ends."""
 LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
 
 

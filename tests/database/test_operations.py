@@ -14,8 +14,9 @@ from gateway.database import Database, Event, Setting
 from gateway.database.present import Present
 from gateway.database.tables import now
 from gateway.errors import ApiError
-from gateway.operations import Operations, event_log, operations
+from gateway.operations import event_log, operations
 from gateway.operations.event_log import EventLog
+from gateway.operations.operations import Operations
 from gateway.operations.pages import PageState
 from gateway.operations.stored import read_groups, write_group
 from gateway.slots.capacity.estimates import EtaTuning

@@ -1,9 +1,12 @@
-"""Commands load gateways and workers without looking for garbage among modules."""
+"""What commands load: no part of a server that they do not need, and a server without looking for garbage."""
 
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +15,48 @@ from typer.testing import CliRunner
 
 from voxfleet.cli import app
 from voxfleet.loading import loading
+
+ROOT = Path(__file__).resolve().parents[2]
+FLEET = """
+workers:
+  speech: {model: bundled, device: cpu, audio_seconds_per_second: 4}
+"""
+OF_A_SERVER = {"fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "numpy", "torch"}
+PROGRAM = """
+import sys
+from voxfleet.cli import app
+try:
+    app(sys.argv[1:])
+except SystemExit as ended:
+    print("status", ended.code)
+print("loaded", *sorted(sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("fleet plan fleet.yaml", 0),
+        ("fleet status fleet.yaml --url http://127.0.0.1:1", 1),
+        ("fleet scale fleet.yaml speech 2 --url http://127.0.0.1:1", 1),
+        ("fleet render fleet.yaml rendered --to kubernetes", 0),
+        ("doctor --fleet --url http://127.0.0.1:1", 1),
+    ],
+)
+def test_commands_about_a_fleet_load_nothing_of_a_server(command: str, status: int, tmp_path: Path) -> None:
+    """With FastAPI and SQLAlchemy each took twice as much of a processor."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command.split()],
+        cwd=tmp_path,
+        env={**os.environ, "VOXFLEET_ADMIN_TOKEN": "a token of an operator", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"status {status}\n" in ran.stdout, ran.stdout + ran.stderr
+    loaded = {name.partition(".")[0] for name in ran.stdout.rpartition("loaded ")[2].split()}
+    assert "gateway" in loaded and not loaded & OF_A_SERVER
 
 
 @pytest.mark.parametrize("command", ["gateway", "worker"])

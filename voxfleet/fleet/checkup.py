@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
-from gateway.operations.fleet import FAILING_STARTS, KindReport
-from gateway.workers.registration import LEFT
+from gateway.operations.fleet_messages import FAILING_STARTS, KindReport
+from gateway.slots.capacity.worker import LEFT
 from sockets.authorities import authorities
 from telemetry.build import build
 from voxfleet.commands.doctor import Finding, Verdict, judge_disk

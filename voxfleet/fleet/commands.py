@@ -156,7 +156,7 @@ def scale(
     config: ConfigOption = None,
 ) -> None:
     """Have so many workers of a kind, whatever is asked for; `auto` ends that."""
-    from gateway.operations.fleet import FleetOrders
+    from gateway.operations.fleet_messages import FleetOrders
     from voxfleet.fleet.desk import DeskError
 
     section = _read(file).workers.get(kind)
@@ -175,7 +175,7 @@ def scale(
 @fleet_app.command()
 def down(file: FileArgument, url: UrlOption = None, config: ConfigOption = None) -> None:
     """End the fleet that runs: requests get the time to finish that `voxfleet serve` gives them."""
-    from gateway.operations.fleet import FleetOrders
+    from gateway.operations.fleet_messages import FleetOrders
     from voxfleet.fleet.desk import DeskError
 
     content = _read(file)

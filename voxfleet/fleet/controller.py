@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from gateway.operations.fleet import FleetReport, KindReport, Said
+from gateway.operations.fleet_messages import FleetReport, KindReport, Said
 from voxfleet.fleet.autoscaling.autoscaler import decide
 from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
 from voxfleet.fleet.autoscaling.decision import Decision, Drain, Note, Reason, Start

@@ -10,7 +10,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from gateway.files.kept_secrets import ADMIN_TOKEN, read_secret
-from gateway.operations.fleet import FleetOrders, FleetReport
+from gateway.operations.fleet_messages import FleetOrders, FleetReport
 from gateway.settings import GatewaySettings
 from sockets.authorities import authorities
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import httpx
 
-from gateway.operations.fleet import FleetOrders, FleetReport
+from gateway.operations.fleet_messages import FleetOrders, FleetReport
 from voxfleet.fleet.desk import TOTALS, Desk, DeskError, ModelSeen, Seen, WorkerSeen, admin_headers
 
 T = TypeVar("T")

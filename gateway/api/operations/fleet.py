@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.api.permissions import require_admin, who_administers
-from gateway.operations.fleet import FleetOrders, FleetReport
+from gateway.operations.fleet_messages import FleetOrders, FleetReport
 from gateway.service import GatewayDep
 
 router = APIRouter(prefix="/api/fleet", dependencies=[Depends(require_admin)])

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.api.permissions import check_ticket, require_admin, who_administers
-from gateway.errors import ApiError, few_fields
+from gateway.bounds import few_fields
+from gateway.errors import ApiError
 from gateway.operations.overview import MAX_LISTED, describe_queue, describe_ticket, describe_workers
 from gateway.service import GatewayDep
 

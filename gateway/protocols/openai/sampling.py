@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gateway.answers.order import AnswerOrder, seed_of_choice
-from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError, at_most
+from gateway.bounds import at_most
+from gateway.errors import BY_LIST, LIST, NO_LIST, ApiError
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import MAX_SEED, Name, Text, random_seed

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from gateway.errors import MOST_FIELDS, ApiError, from_validation
+from gateway.bounds import MOST_FIELDS
+from gateway.errors import ApiError, from_validation
 from gateway.settings import GatewaySettings
 
 _CHARACTER_BYTES = 12

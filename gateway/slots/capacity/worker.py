@@ -23,6 +23,8 @@ from worker.protocol import AnyModel, WorkerState, WorkerStatus
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 _MOST_REMEMBERED = 64
+LEFT = "the worker left"
+"""The `last_failure` of one that said that it ends."""
 
 
 class Health(StrEnum):

@@ -11,7 +11,8 @@ from gateway.database import Database
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.operations.event_log import EventLog
-from gateway.operations.fleet import FRESH_SECONDS, FleetDesk, FleetOrders, FleetReport, Said
+from gateway.operations.fleet import FRESH_SECONDS, FleetDesk
+from gateway.operations.fleet_messages import FleetOrders, FleetReport, Said
 from gateway.settings import load_settings
 from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.pool import WorkerPool

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.operations.fleet import FleetReport, KindReport
+from gateway.operations.fleet_messages import FleetReport, KindReport
 from gateway.settings import GatewaySettings
-from gateway.workers.registration import LEFT
+from gateway.slots.capacity.worker import LEFT
 from telemetry.build import VERSION, build
 from tests.e2e.processes import gateway, worker
 from tests.gateway.callers.administration import ADMIN_TOKEN

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.operations.fleet import FleetReport, KindReport, Said
+from gateway.operations.fleet_messages import FleetReport, KindReport, Said
 from voxfleet.fleet.desk import Desk, DeskError
 from voxfleet.fleet.desks import Desks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.operations.fleet import FAILING_STARTS
+from gateway.operations.fleet_messages import FAILING_STARTS
 from voxfleet.fleet.autoscaling.demand import Demand, estimate, staffed
 from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
 from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Window

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from gateway.operations.fleet import KindName
+from gateway.operations.fleet_messages import KindName
 from gateway.settings import GatewaySettings
 from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
 from voxfleet.fleet.file.kubernetes import KubernetesSection
