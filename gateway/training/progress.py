@@ -25,13 +25,15 @@ class Progress:
     """What the API tells; `stage`: preparing, training, finishing."""
 
     stage: str = "preparing"
+    share: float | None = None
+    """Share of the recordings that are encoded, while it prepares."""
     step: int = 0
     seconds_left: float | None = None
     """At most: it ends earlier when nothing gets better."""
     seconds_per_step: float | None = None
     """Seconds that a step took lately."""
     cpu_share: float | None = None
-    """Share of that time in which it had a CPU; None on a GPU."""
+    """Share of that time, or of that of the last recordings, in which it had a CPU; None on a GPU."""
     seconds_of_speech: float | None = None
     """Seconds of speech that are used."""
     recordings_used: int | None = None
@@ -55,6 +57,7 @@ class Progress:
         kept = steps[:: len(steps) // _MOST_LOSSES + 1]
         return {
             "stage": self.stage,
+            "share": self.share,
             "step": self.step,
             "seconds_left": self.seconds_left,
             "seconds_per_step": self.seconds_per_step,
@@ -77,6 +80,10 @@ def _by_name(finding: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any
     return finding | {"message": message}
 
 
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 2)
+
+
 def read_progress(journal: Path) -> Progress:
     """The progress in a journal, which may not be there yet. Blocks. Raises OSError."""
     if journal.is_file() and journal.stat().st_size > MOST_BYTES:
@@ -96,13 +103,22 @@ def _understand(line: dict[str, Any], progress: Progress) -> None:
     match line:
         case {"state": "loading"}:
             progress.stage, progress.findings = "preparing", []
+            progress.share = progress.cpu_share = None
             progress.refusal, progress.is_outdated, progress.is_written = None, False, False
         case {"state": "found", "kind": str(kind), "files": list(files), "message": str(message)}:
             recordings = [str(file).removesuffix(".wav") for file in files]
             told = {"kind": kind, "message": message[:_MESSAGE_CHARACTERS], "recordings": recordings}
             progress.findings.append(told)
+        case {
+            "state": "examining" | "encoding" as state,
+            "share": int() | float() as done,
+            "cpu_share": int() | float() | None as share,
+        }:
+            progress.share = round(done, 2) if state == "encoding" else None
+            progress.cpu_share = _rounded(share)
         case {"state": "encoded", "recordings": int(count), "seconds_of_speech": float(seconds)}:
             progress.recordings_used, progress.seconds_of_speech = count, round(seconds, 1)
+            progress.share = None
         case {"state": "resumed", "step": int(step)}:
             progress.stage, progress.step = "training", step
         case {"state": "validated", "step": int(step), "loss": float(loss), "best": int(best)}:
@@ -120,7 +136,7 @@ def _understand(line: dict[str, Any], progress: Progress) -> None:
         }:
             progress.stage, progress.step, progress.seconds_left = "training", step, round(left, 1)
             progress.seconds_per_step = round(pace, 2)
-            progress.cpu_share = None if share is None else round(share, 2)
+            progress.cpu_share = _rounded(share)
         case {"state": "sampled", "folder": str(folder)}:
             progress.sampled.append(folder)
         case {"state": "written", "over": True}:

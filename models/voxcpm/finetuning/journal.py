@@ -17,10 +17,11 @@ Report = Callable[[dict[str, Any]], None]
 
 
 class Journal:
-    """Tells the caller, and writes every word but shares of progress down. work: the run's folder of work."""
+    """Tells the caller, and writes it down; of shares every twentieth. work: the run's folder of work."""
 
     def __init__(self, work: Path, report: Report) -> None:
         self._file, self._report, self._began = work / "progress.jsonl", report, time.monotonic()
+        self._written: tuple[str, int] | None = None
 
     def __call__(self, state: str, **fields: Any) -> None:
         entry = {"state": state, "seconds": round(time.monotonic() - self._began, 1), **fields}
@@ -28,9 +29,15 @@ class Journal:
             file.write(json.dumps(entry) + "\n")
         self._report(entry)
 
-    def share(self, state: str, share: float) -> None:
-        """How much of something is done, 0 to 1."""
-        self._report({"state": state, "share": share})
+    def share(self, state: str, share: float, cpu_share: float | None) -> None:
+        """How much of something is done, and what of the time there was a CPU for it; both 0 to 1."""
+        told = {"share": share, "cpu_share": cpu_share}
+        twentieth = (state, int(20 * share))
+        if twentieth == self._written:
+            self._report({"state": state, **told})
+        else:
+            self._written = twentieth
+            self(state, **told)
 
     def found(self, findings: list[Finding]) -> None:
         """What was found about recordings, each kind once."""

@@ -61,6 +61,8 @@ describe("a training", () => {
     assert.equal(factsOf(running), "73 recordings, 6 min 55 s · learning · step 40 of 600 · 1.7 s a step · at most 1 min 30 s left at this pace · loss 2.11 → 1.40");
     const slow = { ...running, progress: { ...progress, seconds_per_step: 40, cpu_share: 0.1 } };
     assert.match(factsOf(slow), /40\.0 s a step · slow, since other work on the computer goes first · at most/);
+    const starved = { ...running, progress: { stage: "preparing", share: 0.25, cpu_share: 0.1, losses: [] } };
+    assert.match(factsOf(starved), / · listening to the recordings · slow, since other work on the computer goes first$/);
     const last = { ...slow, progress: { ...slow.progress, step: 600, losses: [[0, 2.1]] } };
     assert.match(factsOf(last), / · learning · step 600 of 600$/, "what is left is no step");
     const failed = { ...running, state: "failed", recordings: 1, progress: null };

@@ -247,6 +247,19 @@ def test_a_process_gets_no_secret_and_the_gpu_that_was_named(
         GatewaySettings(training_device="cuda:1; rm -rf /")
 
 
+def test_how_much_is_encoded_is_told_and_whether_there_is_a_cpu_for_it() -> None:
+    said = [
+        {"state": "loading", "base": "x"},
+        {"state": "examining", "share": 0.5, "cpu_share": 0.111},
+        {"state": "encoding", "share": 0.256, "cpu_share": 0.222},
+        {"state": "encoded", "recordings": 9, "seconds_of_speech": 40.0},
+    ]
+    told = [progress_of(said[:count]).told([], {}) for count in range(1, 5)]
+    assert [one["share"] for one in told] == [None, None, 0.26, None]
+    assert [one["cpu_share"] for one in told] == [None, 0.11, 0.22, 0.22]
+    assert {one["stage"] for one in told} == {"preparing"}
+
+
 def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None:
     first = [
         {"state": "loading", "base": "x"},
@@ -266,7 +279,7 @@ def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None
     progress = progress_of(first)
     assert (progress.stage, progress.step, progress.seconds_left) == ("training", 20, 80.3)
     assert (progress.seconds_per_step, progress.cpu_share) == (2.01, 0.33)
-    again = progress_of([*first, first[0], first[1], {"state": "resumed", "step": 20}, {"unknown": 1}])
+    again = progress_of([*first, *first[:3], {"state": "resumed", "step": 20}, *first[4:5], {"unknown": 1}])
     assert again == progress
     told = again.told([], {"r_1": "a.wav"})
     assert told["findings"] == [

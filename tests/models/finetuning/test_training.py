@@ -53,7 +53,10 @@ def test_validation_gets_better_and_the_best_is_written(trained: tuple[Path, lis
         assert 0 < event["cpu_share"] <= 1
     assert written["loss"] == min(validated.values()) == validated[written["step"]]
     journal = [json.loads(line) for line in (out / "work" / "progress.jsonl").read_text().splitlines()]
-    assert [entry["state"] for entry in journal] == [e["state"] for e in events if "share" not in e]
+    shares = [entry for entry in journal if "share" in entry]
+    assert [entry for entry in journal if "share" not in entry] == [e for e in events if "share" not in e]
+    assert {entry["state"] for entry in shares} == {"examining", "encoding"}
+    assert all(0 < entry["cpu_share"] <= 1 for entry in shares)
 
 
 def test_checkpoints_have_samples_and_the_packages_layout(trained: tuple[Path, list[dict[str, Any]]]) -> None:

@@ -23,12 +23,13 @@ export function factsOf({ state, steps, recordings, audio_seconds: seconds, prog
   const running = state === "running" && progress;
   const learning = running && progress.stage === "training";
   const stepping = learning && progress.step < steps;
+  const waits = (stepping || (running && progress.stage === "preparing")) && progress.cpu_share != null && progress.cpu_share < FEW_CPUS;
   return [
     t("train.recordings", { count: recordings, time: duration(Math.round(seconds)) }),
     running && t(`train.stage.${progress.stage}`),
     learning && t("train.step", { step: integer(progress.step), steps: integer(steps) }),
     stepping && progress.seconds_per_step > 0 && t("train.pace", { seconds: decimal(progress.seconds_per_step, 1) }),
-    stepping && progress.cpu_share != null && progress.cpu_share < FEW_CPUS && t("train.waits"),
+    waits && t("train.waits"),
     stepping && progress.seconds_left > 0 && t("train.left", { time: duration(Math.max(1, Math.round(progress.seconds_left))) }),
     progress?.losses.length > 1 && t("train.loss", { first: ratio(progress.first_loss), best: ratio(progress.best_loss) }),
   ]
@@ -95,8 +96,8 @@ function tryIt({ name, voice }) {
 }
 
 function progressBar({ name, steps, progress }) {
-  const known = progress?.stage === "training" ? { value: progress.step } : {};
-  return setLabel(h("progress", { max: steps, ...known }), "train.progress", { name });
+  const known = progress?.stage === "training" ? { max: steps, value: progress.step } : progress?.share != null ? { value: progress.share } : {};
+  return setLabel(h("progress", known), "train.progress", { name });
 }
 
 function findings(found, names) {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.journal import Journal
+from models.voxcpm.finetuning.pace import Pace
 from models.voxcpm.finetuning.recordings.checks import ADVISED_TOTAL_SECONDS
 from models.voxcpm.finetuning.recordings.corpus import Material, Spoken, encode, examine, examine_together
 from models.voxcpm.finetuning.recordings.dataset import Recording
@@ -42,7 +43,7 @@ class Preparation:
     def material(self, recordings: list[Recording]) -> Material:
         """What is learnt from, as latents. Raises DatasetError where too little can be used."""
         spoken = self._examined(recordings)
-        material = encode(spoken, self._checkpoint, self._work / "latents", self._journal.share)
+        material = encode(spoken, self._checkpoint, self._work / "latents", self._share)
         self._sum_up(spoken, material.seconds)
         return material
 
@@ -56,13 +57,18 @@ class Preparation:
         """The recordings that can be used. Reports what was found in all of them."""
         longest = self.recipe.longest_document
         longest_seconds = min(longest * self._checkpoint.config.patch_seconds / 2, LONGEST_SECONDS)
-        journal = self._journal
+        journal, self._pace = self._journal, Pace()
         spoken, findings = examine(
-            recordings, self._checkpoint, longest_seconds, longest, self._normalise, journal.share, self._work
+            recordings, self._checkpoint, longest_seconds, longest, self._normalise, self._share, self._work
         )
         journal.found(findings)
         journal.found(examine_together(spoken))
         return spoken
+
+    def _share(self, state: str, share: float) -> None:
+        self._pace.step()
+        on_cpu = self._checkpoint.device.type == "cpu"
+        self._journal.share(state, share, self._pace.cpu_share if on_cpu else None)
 
     def _sum_up(self, spoken: list[Spoken], seconds: float) -> None:
         self._journal("encoded", recordings=len(spoken), seconds_of_speech=seconds)
