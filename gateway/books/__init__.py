@@ -8,7 +8,6 @@ store.py     rows of books and blocks
 takes.py     rows of takes, and what is left to be made
 choice.py    which take of a block is heard
 service.py   `Books`: what is done with them
-turns.py     who reads or writes all of one, and who waits meanwhile
 changes.py   what is another since a book was told
 progress.py  how far they are
 listing.py   books as the API tells them

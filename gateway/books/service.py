@@ -15,7 +15,7 @@ from gateway.books.progress import Progress, progress_of
 from gateway.books.request import BlocksChange, BookChange, NewBook, check_blocks, order_for
 from gateway.books.store import BookStore, blocks_of, gone, new_book_id
 from gateway.books.takes import Bounds, TakeStore, takes_of
-from gateway.books.turns import OwnersTurns
+from gateway.callers.turns import OwnersTurns
 from gateway.database import Book, BookBlock, Job
 from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.errors import ApiError
@@ -61,7 +61,7 @@ class Books:
             Limits.of(settings).owner_bytes,
         )
         self.takes = TakeStore(self.store, bounds)
-        self.turns = OwnersTurns()
+        self.turns = OwnersTurns("too many requests for whole books are being answered")
         """Of what reads or writes all of a book."""
         self._gateway = gateway
         self._jobs = jobs

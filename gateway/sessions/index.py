@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, delete, func, select, update
 
+from gateway.callers.turns import OwnersTurns
 from gateway.database import Database, Session
 from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
@@ -37,6 +39,7 @@ class SessionIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._searches = OwnersTurns("too many searches are under way")
         self.writing = asyncio.Lock()
         """Held while the gateway's own tasks write: one that is cancelled then may keep SQLite locked."""
 
@@ -100,14 +103,16 @@ class SessionIndex:
     ) -> list[Session]:
         """The newest first; after `before`; everybody's when `owner` is None.
 
-        `search`: only those with all of its words.
+        `search`: only those with all of its words; owners take turns at the text of all of theirs. Raises
+        ApiError 503 for who waits too long.
         """
         statement = newest_first(select(Session), Session, limit, before)
         if owner is not None:
             statement = statement.where(Session.owner == owner)
         if search:
             statement = statement.where(has_all(search))
-        async with self._database.transaction() as rows:
+        turn = self._searches.take(owner or "") if search else nullcontext()
+        async with turn, self._database.transaction() as rows:
             return list(await rows.scalars(statement))
 
     async def totals(self) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_
+from sqlalchemy import ColumnElement, and_, func, or_
 
 from gateway.database import Session
 
@@ -36,10 +36,5 @@ def folded_text(built: dict[str, Any]) -> str:
 def has_all(query: str) -> ColumnElement[bool]:
     """Sessions with every word of `query` in their title, comment, voice or words."""
     columns = (Session.search_title, Session.search_text)
-    return and_(
-        True,
-        *(
-            or_(*(each.contains(word, autoescape=True) for each in columns))
-            for word in dict.fromkeys(folded(query).split())
-        ),
-    )
+    words = dict.fromkeys(folded(query).split())
+    return and_(True, *(or_(*(func.strpos(each, word) > 0 for each in columns)) for word in words))

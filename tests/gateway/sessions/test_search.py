@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,10 +13,11 @@ from urllib.parse import unquote
 import pytest
 from sqlalchemy import update
 
-from gateway.database import Session
+from gateway.database import Session, connection
 from gateway.sessions.file_names import stem_of
 from gateway.sessions.storage.files import TIMELINE
 from gateway.sessions.upkeep import make_searchable
+from tests.forks import PATIENCE_SECONDS
 from tests.gateway.sessions.clients import ADMIN, Clients
 from tests.gateway.stages.processes import check_error
 
@@ -74,6 +77,31 @@ async def test_one_that_is_being_recorded_is_found_by_its_first_words(clients: C
     recording.finish("stop")
     await clients.gateway.recorder.settled(recording.session_id)
     assert await found(clients, "late") == [recording.session_id]
+
+
+async def test_who_searches_at_length_keeps_the_database_from_nobody(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S20: sixteen searches in three hundred texts of 100,000 letters had all connections for minutes."""
+    await clients.record("10.0.0.1", "Something.")
+    mine = await clients.record("10.0.0.2", "Something else.")
+    looked, go_on, place_of = threading.Event(), threading.Event(), connection._place_of
+
+    def slowly(content: str | None, word: str) -> int | None:
+        looked.set()
+        go_on.wait(PATIENCE_SECONDS)
+        return place_of(content, word)
+
+    monkeypatch.setattr(connection, "_place_of", slowly)
+    await clients.gateway.database.close()
+    await clients.gateway.database.open()
+    searches = [asyncio.create_task(found(clients, "something")) for _ in range(20)]
+    await asyncio.to_thread(looked.wait, PATIENCE_SECONDS)
+    async with clients.at("10.0.0.2") as other:
+        answer = await other.get("/api/sessions")
+    assert [session["id"] for session in answer.json()["sessions"]] == [mine]
+    go_on.set()
+    assert [len(ids) for ids in await asyncio.gather(*searches)] == [1] * 20
 
 
 async def test_sessions_from_before_the_search_are_found_too(clients: Clients) -> None:

@@ -1,4 +1,4 @@
-"""Whole books are read and written one after the other: each has up to 10,000 blocks."""
+"""Whole books are read and written one after the other, and sessions searched: owners take turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class OwnersTurns:
     One owner's waits for the one before it, and the owners take turns.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, busy: str) -> None:
+        """`busy`: what who comes too late is told."""
+        self._message = busy
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._all = asyncio.Lock()
         self._blocks: Counter[str] = Counter()
@@ -49,7 +51,7 @@ class OwnersTurns:
                     await turn.enter_async_context(own)
                     await turn.enter_async_context(self._all)
             except TimeoutError:
-                raise _busy(self._seconds_before(owner)) from None
+                raise self._busy(self._seconds_before(owner)) from None
             began_at = time.monotonic()
             yield
             if blocks >= _FEWEST_BLOCKS:
@@ -61,7 +63,7 @@ class OwnersTurns:
             yield
             return
         if (seconds := self._seconds_before(owner)) > LONGEST_LINE_SECONDS:
-            raise _busy(seconds)
+            raise self._busy(seconds)
         self._blocks[owner] += blocks
         try:
             yield
@@ -75,7 +77,5 @@ class OwnersTurns:
         own = self._blocks[owner]
         return self._pace_seconds * min(own * len(self._blocks), self._blocks.total())
 
-
-def _busy(seconds: float) -> ApiError:
-    message = "too many requests for whole books are being answered"
-    return ApiError(503, "busy", message, retry_after_seconds=max(5, math.ceil(seconds)))
+    def _busy(self, seconds: float) -> ApiError:
+        return ApiError(503, "busy", self._message, retry_after_seconds=max(5, math.ceil(seconds)))
