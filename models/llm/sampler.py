@@ -20,6 +20,9 @@ from models.keyed_random import keyed_generator
 from models.llm.logits import AnswerLogits
 from models.llm.sampling_params import SamplingParams
 
+LIKELIEST = 2048
+"""Tokens in which top-p looks first; it sorts the whole vocabulary where they don't reach the share."""
+
 
 @dataclass
 class Answer:
@@ -84,17 +87,28 @@ def filtered(logits: Tensor, params: Sequence[SamplingParams]) -> Tensor:
         least = torch.where((counts < size)[:, None], least, -torch.inf)
         logits = logits.masked_fill(logits < least, -torch.inf)
     if any(p.top_p < 1 for p in params):
-        shares = _column([p.top_p for p in params], device)
-        values, order = logits.sort(dim=-1)
-        rest = values.softmax(-1).cumsum(-1) <= 1 - shares
-        rest[:, -1] = False
-        logits = logits.masked_fill(rest.scatter(1, order, rest), -torch.inf)
+        least = _least_of_shares(logits, _column([p.top_p for p in params], device))
+        logits = logits.masked_fill(logits < least, -torch.inf)
     probabilities = logits.softmax(-1)
     if any(p.min_p for p in params):
         share = _column([p.min_p for p in params], device)
         least = share * probabilities.amax(-1, keepdim=True)
         probabilities = probabilities.masked_fill(probabilities < least, 0.0)
     return probabilities
+
+
+def _least_of_shares(logits: Tensor, shares: Tensor) -> Tensor:
+    """The least logit [N, 1] of the likeliest tokens that together reach `shares` [N, 1] of all; minus
+    infinity where that is 1. logits fp32 [N, V]."""
+    whole, size = logits.logsumexp(-1, keepdim=True), logits.shape[-1]
+    takes_all = shares == 1
+    for count in (min(LIKELIEST, size), size):
+        values = logits.topk(count, dim=-1).values
+        sums = (values - whole).exp().cumsum(-1)
+        if bool((takes_all | (sums[:, -1:] >= shares)).all()):
+            break
+    last = (sums < shares).sum(-1, keepdim=True).clamp(max=count - 1)
+    return torch.where(takes_all, -torch.inf, values.gather(1, last))
 
 
 def _draw(logits: Tensor, answers: Sequence[Answer]) -> Tensor:

@@ -18,7 +18,7 @@ from transformers import (
 from engine.errors import RequestError
 from models.llm import SamplingParams
 from models.llm.logits import AnswerLogits
-from models.llm.sampler import Answer, filtered, sample
+from models.llm.sampler import LIKELIEST, Answer, filtered, sample
 
 VOCABULARY = 40
 DRAWS = 4000
@@ -71,6 +71,26 @@ def test_the_distribution_is_that_of_transformers(params: SamplingParams, proces
             counts[sampled.token] += 1
     assert not counts[expected == 0].any()
     assert chi_square_chance(counts, expected) > 1e-4
+
+
+@pytest.mark.parametrize("share", [0.05, 0.8, 0.999])
+@pytest.mark.parametrize("temperature", [0.5, 3.0])
+def test_a_share_of_a_large_vocabulary_is_that_of_transformers(share: float, temperature: float) -> None:
+    """Some shares are reached by few tokens, some by nearly all."""
+    logits = torch.randn(2, 20 * LIKELIEST, generator=torch.Generator().manual_seed(1)) * 3
+    params = SamplingParams(temperature=temperature, top_p=share)
+    warped = LogitsProcessorList([TemperatureLogitsWarper(temperature), TopPLogitsWarper(share)])
+    expected = warped(torch.tensor([PROMPT] * 2), logits.clone())
+    found = filtered(logits, [params, SamplingParams(temperature=temperature)])
+    assert torch.allclose(found[0], expected[0].softmax(-1), atol=1e-6)
+    assert torch.allclose(found[1], (logits[1] / temperature).softmax(-1), atol=1e-6)
+
+
+def test_of_alike_likely_tokens_top_p_keeps_all_or_none() -> None:
+    """As it does on a device; logits in bf16 are often alike."""
+    logits = torch.tensor([[3.0, 1.0, 1.0, 1.0, -9.0]])
+    kept = filtered(logits, [SamplingParams(top_p=0.8)])[0] > 0
+    assert kept.tolist() == [True, True, True, True, False]
 
 
 def chi_square_chance(counts: torch.Tensor, expected: torch.Tensor) -> float:
