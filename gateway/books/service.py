@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +25,7 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored
 from gateway.sessions.storage.files import remove_folder
-from gateway.tending.orphans import ORPHAN_SECONDS
+from gateway.tending.orphans import is_old
 
 _MOST_NAMED = 20
 """Blocks in an error."""
@@ -225,7 +224,7 @@ class Books:
 
     def _remove_orphans(self, known: Iterable[str]) -> None:
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
-            if path.name not in known and time.time() - path.stat().st_mtime > ORPHAN_SECONDS:
+            if path.name not in known and is_old(path):
                 remove_folder(path)
 
     async def _check_voices(self, voices: Iterable[str | None], owner: str) -> None:

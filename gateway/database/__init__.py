@@ -6,6 +6,7 @@ connection.py    connections to it, and their transactions
 belonging.py     which data folder is this database's
 trial.py         whether it can be used, without a change to it
 present.py       what time it is for what goes by its age
+ahead.py         since when it is known that something is dated ahead
 journal.py       what SQLite keeps of what was deleted, and how long
 reserve.py       room for deleting on a full disk
 transactions.py  those that read, decide and then write

@@ -36,7 +36,7 @@ from gateway.database.tables import Base
 
 logger = structlog.get_logger(__name__)
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration."""
 MIGRATIONS = Path(__file__).with_name("migrations")
 _ANSWER_SECONDS = 20

@@ -10,7 +10,7 @@ from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.shelf import Shelf
 from gateway.jobs.store import JobStore
 from gateway.service import Gateway
-from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.sessions.cleanup import Limits, Stored, choose, noticed_ahead
 from gateway.tending.orphans import remove_orphans
 from gateway.tending.rows import OPEN
 
@@ -33,7 +33,9 @@ async def sweep(jobs: Swept, gateway: Gateway) -> None:
         Stored(job.id, job.created_at, job.used_at, job.size_bytes, job.state in OPEN, True, job.owner)
         for job in await jobs.store.all_jobs()
     ]
-    for item in choose(stored, Limits.of(gateway.settings), gateway.database.present.now()):
+    present = gateway.database.present.now()
+    stored = await noticed_ahead(gateway.database, "long text", stored, present)
+    for item in choose(stored, Limits.of(gateway.settings), present):
         kind = "job" if is_job_id(item.session_id) else "book"
         if kind == "job":
             await jobs.store.remove(item.session_id)

@@ -8,11 +8,13 @@ last use that its files have.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
+from gateway.database import Database
+from gateway.database.ahead import ahead_since
 from gateway.sessions.index import STALE_SECONDS, SessionIndex
 from gateway.sessions.storage import files
 from gateway.settings import GatewaySettings
@@ -67,6 +69,18 @@ class Stored:
     indexed: bool
     owner: str | None = None
     """None: nobody knows any more."""
+    ahead_since: datetime | None = None
+    """When it was noticed that it is dated ahead; None for what is not."""
+
+    @property
+    def aged_from(self) -> datetime:
+        """When it was made, as far as that can be believed."""
+        return min(self.created_at, self.ahead_since or self.created_at)
+
+    @property
+    def unused_from(self) -> datetime:
+        """When it was last used, as far as that can be believed."""
+        return min(self.used_at, self.ahead_since or self.used_at)
 
 
 @dataclass(frozen=True)
@@ -85,21 +99,32 @@ async def clean(index: SessionIndex, folder: Path, limits: Limits, *, dry_run: b
     """
     if limits == Limits():
         return []
+    present = index.present()
     stored = await _all_sessions(index, folder)
+    stored = await noticed_ahead(index.database, "session", stored, present, note=not dry_run)
     indexed = {session.session_id: session.indexed for session in stored}
     removed = []
-    for item in choose(stored, limits, index.present()):
+    for item in choose(stored, limits, present):
         if dry_run or await _remove(index, folder, item, indexed[item.session_id]):
             removed.append(item)
     return removed
 
 
+async def noticed_ahead(
+    database: Database, kind: str, stored: list[Stored], now: datetime, *, note: bool = True
+) -> list[Stored]:
+    """All of a kind, with `ahead_since`. `note`, and what is raised: see `gateway.database.ahead`."""
+    dates = {session.session_id: max(session.created_at, session.used_at) for session in stored}
+    ahead = await ahead_since(database, kind, dates, now, note=note)
+    return [replace(session, ahead_since=ahead.get(session.session_id)) for session in stored]
+
+
 def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]:
     """What has to go of these sessions."""
     chosen: list[Removed] = []
-    kept = sorted(stored, key=lambda session: (session.used_at, session.session_id))
+    kept = sorted(stored, key=lambda session: (session.unused_from, session.used_at, session.session_id))
     if limits.age is not None:
-        old = [session for session in kept if not session.active and session.created_at < now - limits.age]
+        old = [session for session in kept if not session.active and session.aged_from < now - limits.age]
         chosen += [Removed(session.session_id, "age", session.size_bytes) for session in old]
         kept = _without(kept, old)
     if limits.owner_bytes is not None:
@@ -152,7 +177,7 @@ def _orphans(folder: Path, known: set[str]) -> list[Stored]:
         except FileNotFoundError:
             continue
         created_at = _created_at(path)
-        is_young = written_at > datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+        is_young = abs(datetime.now(UTC) - written_at) < timedelta(seconds=STALE_SECONDS)
         active = files.is_being_written(path) or (created_at is None and is_young)
         size_bytes = files.folder_bytes(path)
         found.append(Stored(path.name, created_at or written_at, written_at, size_bytes, active, False))

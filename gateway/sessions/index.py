@@ -38,20 +38,20 @@ class SessionIndex:
     """Reads and writes the table. Everything raises DatabaseError or SQLAlchemyError."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
         self._searches = OwnersTurns("too many searches are under way")
         self.writing = asyncio.Lock()
         """Held while the gateway's own tasks write: one that is cancelled then may keep SQLite locked."""
 
     def present(self) -> datetime:
         """What time it is for sessions that go by their age."""
-        return self._database.present.now()
+        return self.database.present.now()
 
     # ------------------------------------------------------------------------- while it is recorded
 
     async def save(self, changes: Sequence[Progress]) -> None:
         """Take in what changed, in one transaction."""
-        async with self.writing, self._database.transaction() as rows:
+        async with self.writing, self.database.transaction() as rows:
             for change in changes:
                 if change.new is not None and await rows.get(Session, change.session_id) is None:
                     rows.add(change.new)
@@ -61,7 +61,7 @@ class SessionIndex:
 
     async def active(self) -> list[Session]:
         """Sessions that some gateway records, or recorded when it died."""
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             return list(await rows.scalars(select(Session).where(Session.state == "active")))
 
     async def interrupt(self, session_id: str, facts: Facts | None) -> bool:
@@ -69,7 +69,7 @@ class SessionIndex:
         columns: dict[str, Any] = {"state": "interrupted", "ended_at": now()}
         columns |= vars(facts) if facts else {}
         statement = update(Session).where(Session.id == session_id, Session.state == "active")
-        async with self.writing, self._database.transaction() as rows:
+        async with self.writing, self.database.transaction() as rows:
             return (await rows.execute(statement.values(**columns))).rowcount > 0
 
     async def unsearchable(self, limit: int) -> list[Session]:
@@ -77,21 +77,21 @@ class SessionIndex:
         statement = (
             select(Session).where(Session.search_text.is_(None), Session.state != "active").limit(limit)
         )
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             return list(await rows.scalars(statement))
 
     async def make_searchable(self, row: Session, search_text: str) -> None:
         """By its title, comment, voice and these words."""
         title = folded_title(row.title, row.comment, row.voice)
         statement = update(Session).where(Session.id == row.id, Session.search_text.is_(None))
-        async with self.writing, self._database.transaction() as rows:
+        async with self.writing, self.database.transaction() as rows:
             await rows.execute(statement.values(search_title=title, search_text=search_text))
 
     # --------------------------------------------------------------------------------- to be read
 
     async def get(self, session_id: str) -> Session | None:
         """One session."""
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             return await rows.get(Session, session_id)
 
     async def list(
@@ -112,14 +112,14 @@ class SessionIndex:
         if search:
             statement = statement.where(has_all(search))
         turn = self._searches.take(owner or "") if search else nullcontext()
-        async with turn, self._database.transaction() as rows:
+        async with turn, self.database.transaction() as rows:
             return list(await rows.scalars(statement))
 
     async def totals(self) -> tuple[int, int, int]:
         """Sessions, active ones among them, and bytes of all."""
         is_active = func.count().filter(Session.state == "active")
         total = func.coalesce(func.sum(Session.size_bytes), 0)
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             row: Row[tuple[int, int, int]] = (
                 await rows.execute(select(func.count(), is_active, total).select_from(Session))
             ).one()
@@ -128,12 +128,12 @@ class SessionIndex:
     async def largest_owner_bytes(self) -> int:
         """Bytes of the owner whose sessions take up most."""
         each = select(func.sum(Session.size_bytes).label("size")).group_by(Session.owner).subquery()
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             return int(await rows.scalar(select(func.coalesce(func.max(each.c.size), 0))) or 0)
 
     async def least_recently_used(self) -> list[Session]:
         """All sessions, active ones too, in the order in which they may be removed."""
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             return list(await rows.scalars(select(Session).order_by(Session.used_at, Session.id)))
 
     # -------------------------------------------------------------------------------- to be changed
@@ -144,12 +144,12 @@ class SessionIndex:
         if session.used_at > limit:
             return
         statement = update(Session).where(Session.id == session.id, Session.used_at <= limit)
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             await rows.execute(statement.values(used_at=now()))
 
     async def change(self, session_id: str, **columns: Any) -> Session | None:
         """Set columns; the row as it is then, or None when it is gone."""
-        async with self._database.transaction(erasing=True) as rows:
+        async with self.database.transaction(erasing=True) as rows:
             if columns:
                 await rows.execute(update(Session).where(Session.id == session_id).values(**columns))
             row = await rows.get(Session, session_id)
@@ -160,12 +160,12 @@ class SessionIndex:
     async def share(self, session_id: str) -> Session | None:
         """Give it a key, unless it has one; the row."""
         statement = update(Session).where(Session.id == session_id, Session.share_key.is_(None))
-        async with self._database.transaction() as rows:
+        async with self.database.transaction() as rows:
             await rows.execute(statement.values(share_key=secrets.token_urlsafe(24)))
             return await rows.get(Session, session_id)
 
     async def remove(self, session_id: str) -> bool:
         """Forget it; False when it is active or gone."""
         statement = delete(Session).where(Session.id == session_id, Session.state != "active")
-        async with self.writing, self._database.transaction(erasing=True) as rows:
+        async with self.writing, self.database.transaction(erasing=True) as rows:
             return (await rows.execute(statement)).rowcount > 0

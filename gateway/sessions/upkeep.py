@@ -18,6 +18,7 @@ import structlog
 from sqlalchemy.exc import DataError, IntegrityError
 
 from gateway.database import Session
+from gateway.database.ahead import AHEAD
 from gateway.database.transactions import FAILURES
 from gateway.files.disk import Disk
 from gateway.metrics import Metrics
@@ -202,7 +203,8 @@ async def _interrupt_if_dead(index: SessionIndex, folder: Path, row: Session) ->
         is_dead = facts is not None
     except Exception as error:
         problem = error
-        is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+        silence = datetime.now(UTC) - row.used_at
+        is_dead = silence > timedelta(seconds=STALE_SECONDS) or silence < -AHEAD
     if not (is_dead and await index.interrupt(row.id, facts)):
         return
     if problem is not None:

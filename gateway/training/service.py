@@ -17,7 +17,7 @@ from gateway.database.repeats import NOT_ASKED, Asked
 from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.service import Gateway
-from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.sessions.cleanup import Limits, Stored, choose, noticed_ahead
 from gateway.slots.admission import why_unservable
 from gateway.slots.requirement import Requirement
 from gateway.tending.failures import ending_failed, undone_at_failure, wrong_state
@@ -184,8 +184,10 @@ class Trainings:
             Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state in OPEN, True, row.owner)
             for row in rows
         ]
+        stored = await noticed_ahead(self._gateway.database, "training", stored, present)
         gone = {item.session_id: item.reason for item in choose(stored, self._limits, present)}
-        abandoned = [row.id for row in rows if row.state == COLLECTING and row.used_at < present - _ABANDONED]
+        unused = {item.session_id for item in stored if item.unused_from < present - _ABANDONED}
+        abandoned = [row.id for row in rows if row.state == COLLECTING and row.id in unused]
         gone |= dict.fromkeys(abandoned, "age")
         for training_id, reason in gone.items():
             await self.remove(training_id)

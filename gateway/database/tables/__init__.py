@@ -9,7 +9,7 @@ sessions.py    recorded sessions
 long_texts.py  jobs and books
 trainings.py   trainings and their recordings
 lexicons.py    how words are said for an owner
-operations.py  settings, events and figures; what clients have open elsewhere
+operations.py  settings, events and figures; what clients have open elsewhere; what is dated ahead
 
 Times are UTC; JSON columns hold plain lists and mappings. Audio is not in the database: files are, by the
 hash of their content.
@@ -20,7 +20,7 @@ from gateway.database.tables.base import Base, UtcDateTime, now
 from gateway.database.tables.lexicons import OwnerLexicon
 from gateway.database.tables.long_texts import Book, BookBlock, Job
 from gateway.database.tables.named import NamedRow, folded_name
-from gateway.database.tables.operations import Event, FigureSpan, OpenRequests, Setting
+from gateway.database.tables.operations import DatedAhead, Event, FigureSpan, OpenRequests, Setting
 from gateway.database.tables.sessions import Session
 from gateway.database.tables.tended import TendedRow
 from gateway.database.tables.trainings import Training, TrainingRecording
@@ -32,6 +32,7 @@ __all__ = [
     "Base",
     "Book",
     "BookBlock",
+    "DatedAhead",
     "Event",
     "FigureSpan",
     "Job",

@@ -52,6 +52,17 @@ class OpenRequests(Base):
     sessions: Mapped[int]
 
 
+class DatedAhead(Base):
+    """Something that is dated ahead of the clock; see `gateway/database/ahead.py`."""
+
+    __tablename__ = "dated_ahead"
+
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    since: Mapped[datetime]
+    """When that was noticed."""
+
+
 class FigureSpan(Base):
     """What one gateway measured in a span of time, for the graphs of the admin page."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -141,6 +142,27 @@ async def test_a_job_ages_by_the_present_of_the_database(tmp_path: Path) -> None
         gateway.gateway.database.present = Present(lambda: time.time() + 31 * 24 * 3600)
         await sweep(gateway.jobs, gateway.gateway)
         assert await gateway.jobs.store.all_jobs() == []
+
+
+async def test_a_job_of_a_clock_that_was_set_back_goes_too(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), session_retention_days=30, working=False) as gateway:
+        ended = await gateway.post()
+        await gateway.jobs.store.end(ended, "failed")
+        for days in (-1000, -1000 + 31):
+            assert [job.id for job in await gateway.jobs.store.all_jobs()] == [ended]
+            gateway.gateway.database.present = Present(lambda days=days: time.time() + days * 24 * 3600)
+            await sweep(gateway.jobs, gateway.gateway)
+        assert await gateway.jobs.store.all_jobs() == []
+
+
+async def test_a_folder_without_a_row_that_is_dated_ahead_goes(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as gateway:
+        fresh, ahead = [gateway.jobs.files("j_" + name * 22) for name in "xy"]
+        for files in (fresh, ahead):
+            files.create({}, [], gateway.gateway.disk)
+        os.utime(ahead.folder, (time.time() + 24 * 3600,) * 2)
+        await sweep(gateway.jobs, gateway.gateway)
+        assert list(gateway.jobs.folder.iterdir()) == [fresh.folder]
 
 
 async def test_what_nobody_can_speak_is_refused_at_once(tmp_path: Path) -> None:

@@ -227,6 +227,16 @@ async def test_what_is_abandoned_or_without_a_row_goes(
         assert await service.trainings.store.list(None) == []
 
 
+async def test_what_was_abandoned_while_the_clock_was_ahead_goes_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        training = await service.begin()
+        for days in (-1000, -1000 + 8):
+            assert [row.id for row in await service.trainings.store.list(None)] == [training]
+            service.gateway.database.present = Present(lambda days=days: time.time() + days * 24 * 3600)
+            await service.trainings.sweep()
+        assert await service.trainings.store.list(None) == []
+
+
 def test_a_process_gets_no_secret_and_the_gpu_that_was_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
