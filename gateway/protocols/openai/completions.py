@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Discriminator, Field
+from pydantic import Discriminator, Field, model_validator
 
 from gateway.errors import ApiError, branch
 from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
@@ -55,6 +55,12 @@ class CompletionRequest(SamplingFields):
     """The most tokens of each answer."""
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     """Tell how likely each token was, with so many likeliest ones."""
+
+    @model_validator(mode="after")
+    def _as_many_as_are_given(self) -> CompletionRequest:
+        if self.model_extra and self.model_extra.get("best_of") == self.n:  # older SDKs always send it
+            del self.model_extra["best_of"]
+        return self
 
     def top_logprobs_wanted(self) -> int | None:
         """As it says."""

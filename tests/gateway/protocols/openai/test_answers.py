@@ -247,6 +247,7 @@ async def test_options_of_the_template_reach_it(fleet: GatewayProcess) -> None:
         (COMPLETIONS, {"prompt": [{}]}, 422, "prompt.0", "invalid_value"),
         (COMPLETIONS, {"prompt": ["a"] * 5}, 422, "n", "invalid_value"),
         (COMPLETIONS, {"suffix": "end"}, 422, "suffix", "not_supported"),
+        (COMPLETIONS, {"best_of": 2}, 422, "best_of", "not_supported"),
         (COMPLETIONS, {"prompt": [400]}, 422, "prompt", "invalid_request"),
     ],
 )  # fmt: skip
@@ -265,6 +266,8 @@ async def test_what_is_wrong_is_refused_by_name(
 async def test_fields_that_mean_nothing_here_are_named(fleet: GatewayProcess) -> None:
     response = await ask(fleet, user="ann", store=False, response_format={"type": "text"}, tools=[])
     assert response.headers["X-Ignored-Fields"] == "store, tools, user"
+    completed = await ask(fleet, COMPLETIONS, n=2, best_of=2)
+    assert (completed.status_code, "X-Ignored-Fields" in completed.headers) == (200, False)
 
 
 async def test_models_of_both_kinds_are_listed_and_speech_is_spoken_by_its_own(fleet: GatewayProcess) -> None:
