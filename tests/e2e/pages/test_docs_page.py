@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.e2e.browser import WatchedPage, watched_page
+from tests.e2e.browser import PHONE, WatchedPage, watched_page
 from tests.e2e.processes import Server, gateway, worker
 from tests.gateway.callers.administration import ADMIN, ADMIN_PAGE, ADMIN_TOKEN
 from tests.gateway.description.examples import FILES
@@ -155,3 +155,19 @@ def test_who_is_not_known_is_told_how_to_see_it(browser: Browser, closed: Server
         watched.page.get_by_role("link", name="API").click()
         expect(watched.page.locator("#post_tts")).to_be_visible()
         assert watched.complaints == []
+
+
+def test_what_stays_locked_is_where_it_was_while_that_was_not_clear(browser: Browser, closed: Server) -> None:
+    with watched_page(browser, viewport=PHONE) as watched:
+        page, asked = watched.page, []
+        page.route("**/api/config", lambda route: asked.append(route))
+        page.goto(f"{closed.url}/docs")
+        waiting = page.locator(".docs-waiting")
+        expect(waiting).to_be_visible()
+        top = waiting.evaluate("(place) => place.getBoundingClientRect().top")
+        for route in asked:
+            route.continue_()
+        page.unroute("**/api/config")
+        note = page.locator(".docs-note").first
+        expect(note).to_be_visible()
+        assert note.evaluate("(place) => place.getBoundingClientRect().top") == top

@@ -30,11 +30,14 @@ class Docs {
     this.#search.addEventListener("input", () => this.#show());
     window.addEventListener("apikey", () => client || this.#load());
     window.addEventListener("hashchange", () => this.#reveal());
+    this.#searchable = !client && headersOfReader() !== null; // others mostly see no routes: nothing moves for them
     if (client) {
-      this.#searchable = false;
       this.#fill(clientView(client));
       this.#side.append(h("a", { href: "/docs", "data-i18n": "docs.back" }), clientLinks(client));
-    } else await this.#load();
+    } else {
+      this.#side.append(clientLinks());
+      await this.#load();
+    }
   }
 
   /** @param {boolean} there whether there are routes to search */
