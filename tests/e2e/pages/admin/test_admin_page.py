@@ -38,6 +38,28 @@ def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
     assert page.locator("main img").count() == 0
 
 
+def test_many_voices_are_searched_and_the_next_has_the_focus_when_one_is_gone(
+    page: Page, fleet: Server
+) -> None:
+    voices = [{"id": f"v_{number}", "name": f"Zoë {number}", "kind": "custom"} for number in range(8)]
+    page.route("**/api/voices", lambda route: route.fulfill(json={"voices": voices}))
+    page.route("**/api/voices/*", lambda route: (voices.pop(1), route.fulfill(json={})))
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
+    unfold(page, "voices")
+    rows = page.locator("#voices [data-voice]")
+    expect(rows).to_have_count(8)
+    search = page.get_by_role("searchbox", name="Search voices")
+    search.fill("zoe 7")
+    expect(rows).to_contain_text(["Zoë 7"])
+    search.fill("nobody")
+    expect(page.locator("#voices")).to_contain_text("No voice matches.")
+    search.fill("custom")
+    page.get_by_role("button", name="Delete Zoë 1").click()
+    page.locator("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(rows).to_have_count(7)
+    expect(page.get_by_role("button", name="Delete Zoë 2")).to_be_focused()
+
+
 def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, fleet: Server) -> None:
     worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
     with (

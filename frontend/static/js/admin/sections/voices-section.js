@@ -3,6 +3,8 @@
  */
 import { confirmed } from "../../shared/page/confirm.js";
 import { h, icon } from "../../shared/page/dom.js";
+import { keepFocus } from "../../shared/page/focus.js";
+import { finder } from "../../shared/page/search.js";
 import { latency } from "../../i18n/format.js";
 import { lackOf } from "../../voices/lack.js";
 import { voiceName } from "../../voices/voice-name.js";
@@ -25,20 +27,36 @@ export function voiceFacts(voice) {
   return facts.filter(Boolean).join(" · ");
 }
 
+/** So many are seen without a search. */
+const FEW = 5;
+
 export class VoicesSection extends Section {
   #voices = [];
+  #search = h("input", { type: "search", class: "fold-search", autocomplete: "off", "data-i18n-placeholder": "voices.search", "data-i18n-label": "voices.search", hidden: true });
 
   constructor(page) {
     super("voices", "/api/voices", page);
-    window.addEventListener("languageset", () => this.show({ voices: this.#voices }));
+    this.body.before(this.#search);
+    this.#search.addEventListener("input", () => this.#draw());
+    window.addEventListener("languageset", () => this.#draw());
   }
 
   /** @param {{voices: object[]}} answer */
   show({ voices }) {
     this.#voices = voices;
     rememberVoices(voices);
-    this.body.replaceChildren(...voices.map((voice) => this.#row(voice)));
-    if (voices.length === 0) this.body.append(h("li", { class: "empty", "data-i18n": "admin.noVoices" }));
+    this.#search.hidden = voices.length <= FEW;
+    if (this.#search.hidden) this.#search.value = "";
+    this.#draw();
+  }
+
+  /** The voices that have all words of the search in their names or in what is known of them. */
+  #draw() {
+    const found = finder(this.#search.value);
+    const shown = this.#voices.filter((voice) => found([voice.id, voiceName(voice), voiceFacts(voice)].join(" ")));
+    const rows = shown.map((voice) => this.#row(voice));
+    if (rows.length === 0) rows.push(h("li", { class: "empty", "data-i18n": this.#voices.length === 0 ? "admin.noVoices" : "voices.noMatch" }));
+    keepFocus(this.body, "data-voice", () => this.body.replaceChildren(...rows), this.#search);
   }
 
   #row(voice) {
