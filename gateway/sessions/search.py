@@ -5,6 +5,7 @@ Databases disagree about upper and lower case beyond ASCII, so what they hold is
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
@@ -16,9 +17,15 @@ MAX_TEXT_CHARACTERS = 100_000
 """Characters of a session that are searched; what was said after them is not found."""
 
 
+_MOST_AT_ONCE = 500
+_PIECE = re.compile(r".{1,N}(?=\s|\Z)|.{1,N}(?=\w)|.{1,N}".replace("N", str(_MOST_AT_ONCE)), re.DOTALL)
+"""Accents that follow each other take as many steps as they are, squared, and hold up all threads."""
+
+
 def folded(text: str) -> str:
     """`text` as it is compared: lower case, one form of each letter, single spaces, nothing unprintable."""
-    line = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    composed = "".join(unicodedata.normalize("NFKC", piece) for piece in _PIECE.findall(text))
+    line = " ".join(composed.casefold().split())
     return "".join(character for character in line if character.isprintable())
 
 

@@ -33,6 +33,8 @@ _SAME = {ord("\u2019"): "'", ord("\u02bc"): "'", ord("\u00a0"): " ", ord("\n"): 
 _APOSTROPHE = "'"
 _JOINING = "._'"
 """Between two letters or digits they hold a word together, as in Unicode's word boundaries."""
+_MOST_SIGNS = 4
+"""Of a character, whose accents may stand by themselves; many take as many steps as they are, squared."""
 _ENDING = "+#"
 """After a letter they belong to its word: C++, F#."""
 
@@ -40,7 +42,7 @@ _ENDING = "+#"
 def check_word(word: str) -> str:
     """A word as it is kept. Raises ValueError that says what is wrong with it."""
     word = " ".join(word.split())
-    if not word.isascii():
+    if len(word) <= _MOST_SIGNS * MOST_WORD_CHARACTERS and not word.isascii():
         word = unicodedata.normalize("NFC", word.translate(_SAME))
     return _checked(word, MOST_WORD_CHARACTERS, "a word")
 
