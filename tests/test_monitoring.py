@@ -19,6 +19,7 @@ from gateway.metrics import Metrics
 from gateway.operations.measurements.objectives import Kind, note
 from gateway.sessions.storage.recording_files import reason_of
 from gateway.settings import load_settings
+from gateway.workers.registration import LOST_SECONDS
 from scripts import prometheus_rule
 from tests.gateway.stages.fleet import Fleet
 
@@ -118,6 +119,12 @@ def test_what_each_of_several_gateways_tells_whole_is_shown_once(
     file = tmp_path / "queries.test.yml"
     file.write_text(yaml.safe_dump({"tests": [test]}))
     promtool("test", "rules", str(file))
+
+
+def test_a_worker_that_fell_silent_is_told_of_for_longer_than_its_alert_waits() -> None:
+    (alert,) = [alert for alert in ALERTS if alert["alert"] == "VoxFleetWorkerDown"]
+    minutes = re.fullmatch(r"(\d+)m", alert["for"])
+    assert minutes is not None and 2 * 60 * int(minutes[1]) < LOST_SECONDS
 
 
 async def test_every_metric_that_is_asked_for_exists(known: set[str]) -> None:

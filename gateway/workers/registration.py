@@ -3,9 +3,9 @@
 A registration makes a worker known and never makes it routable: that takes a probe of ours that it answers,
 so an address that only the worker itself can reach gets no request. The address lies in `worker_networks`. A
 worker with a secret of its own speaks for its own id alone, and no other worker does so. When the lease runs
-out, or the worker says that it leaves, it is down at once; after a minute without a word it is forgotten. A
-worker of the static list may dial in too. It is recognised by its address or its boot id, and just probed
-sooner.
+out, or the worker says that it leaves, it is down at once. One that left is forgotten after a minute, and one
+that fell silent after an hour, so that operators and alerts hear of it. A worker of the static list may dial
+in too. It is recognised by its address or its boot id, and just probed sooner.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ logger = structlog.get_logger(__name__)
 
 MAX_REGISTERED = 1024
 FORGET_SECONDS = 60.0
+"""After a worker said that it leaves."""
+LOST_SECONDS = 3600.0
+"""After it fell silent."""
 LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
 
 
@@ -82,7 +85,7 @@ class Registry:
         worker = worker or self._add(registration, own_id)
         if worker.id in self._timers:
             if registration.leaving:
-                self._end(worker, LEFT)
+                self._end(worker, LEFT, FORGET_SECONDS)
             else:
                 self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
                 self._roster.watch(worker, self._whereabouts(worker.url, own_id))
@@ -108,7 +111,7 @@ class Registry:
         return None
 
     def _add(self, registration: Registration, own_id: str | None) -> Worker:
-        if len(self._timers) >= MAX_REGISTERED:
+        if len(self._timers) >= MAX_REGISTERED and not self._forget_any():
             raise ApiError(503, "too_many_workers", f"{MAX_REGISTERED} workers have dialled in already")
         worker = Worker(
             self._free_id(registration, own_id),
@@ -123,16 +126,30 @@ class Registry:
         return worker
 
     def _free_id(self, registration: Registration, own_id: str | None) -> str:
-        """Its own id. One that came back at another address takes it over from what it was before."""
+        """Its own id. One that came back at another address takes it over from what it was before, and what
+        had its address is gone for good.
+        """
         wanted = registration.status.worker_id
-        former = self._pool.workers.get(wanted)
-        gone = former is not None and wanted in self._timers and former.health is Health.DOWN
-        if gone and not former.leases:
-            self._forget(former)
+        for former in self._gone():
+            had_its_address = former.url == registration.url and self._own_ids.get(former.id) == own_id
+            if former.id == wanted or had_its_address:
+                self._forget(former)
         if WORKER_ID.fullmatch(wanted) and wanted not in self._pool.workers:
             return wanted
         unique = f"{own_id or ''} {registration.url}"
         return f"worker-{hashlib.sha256(unique.encode()).hexdigest()[:12]}"
+
+    def _gone(self) -> list[Worker]:
+        """Workers that dialled in, are down and hold no lease."""
+        known = [self._pool.workers[id] for id in self._timers]
+        return [worker for worker in known if worker.health is Health.DOWN and not worker.leases]
+
+    def _forget_any(self) -> bool:
+        """Make room for one more; whether there is some now."""
+        gone = self._gone()
+        for worker in gone[:1]:
+            self._forget(worker)
+        return bool(gone)
 
     def _whereabouts(self, url: str, own_id: str | None) -> Whereabouts:
         """It is shown the secret that it showed, so that no worker gets another one's."""
@@ -163,12 +180,12 @@ class Registry:
 
     def _expire(self, worker: Worker) -> None:
         logger.warning("registration ran out", id=worker.id)
-        self._end(worker, "its registration ran out")
+        self._end(worker, "its registration ran out", LOST_SECONDS)
 
-    def _end(self, worker: Worker, reason: str) -> None:
+    def _end(self, worker: Worker, reason: str, kept_seconds: float) -> None:
         self._roster.unwatch(worker.id)
         self._pool.reports.gone(worker, reason)
-        self._schedule(worker, FORGET_SECONDS, lambda: self._forget(worker))
+        self._schedule(worker, kept_seconds, lambda: self._forget(worker))
 
     def _forget(self, worker: Worker) -> None:
         if worker.leases:

@@ -31,6 +31,12 @@ def registration(url: str = "http://127.0.0.1:9", *, leaving: bool = False, **sa
     return Registration(url=url, status=status(**said), leaving=leaving)
 
 
+def registration_of(id: str, port: int) -> Registration:
+    """Of a process with this id at a port where nothing answers."""
+    hello = registration(f"http://127.0.0.1:{port}", boot_id=f"{id}-at-{port}")
+    return hello.model_copy(update={"status": hello.status.model_copy(update={"worker_id": id})})
+
+
 @asynccontextmanager
 async def empty_gateway(**options: object) -> AsyncIterator[Gateway]:
     """A running gateway without a static list."""
@@ -41,10 +47,15 @@ async def empty_gateway(**options: object) -> AsyncIterator[Gateway]:
 
 async def until_forgotten(gateway: Gateway) -> None:
     """Until it knows no worker."""
+    await until_known(gateway, set())
+
+
+async def until_known(gateway: Gateway, ids: set[str]) -> None:
+    """Until it knows these workers alone."""
     changed = asyncio.Event()
     gateway.pool.on_change.append(changed.set)
     async with asyncio.timeout(60):
-        while gateway.pool.workers:
+        while set(gateway.pool.workers) != ids:
             await changed.wait()
             changed.clear()
 
@@ -99,6 +110,50 @@ async def test_a_worker_that_is_gone_for_long_is_forgotten(monkeypatch: pytest.M
         gateway.registry.register(registration(leaving=True))
         await until_forgotten(gateway)
         assert not gateway.clients
+
+
+async def test_a_worker_that_fell_silent_is_told_of_until_it_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Alerts of workers that are down wait for minutes."""
+    monkeypatch.setattr(registration_module, "REGISTRATION_LEASE_SECONDS", 0.05)
+    monkeypatch.setattr(registration_module, "FORGET_SECONDS", 0.05)
+    async with empty_gateway() as gateway:
+        registry, workers = gateway.registry, gateway.pool.workers
+        lost = workers[registry.register(registration_of("lost", 9)).worker_id]
+        await until_health(lost, gateway, Health.DOWN)
+        registry.register(elsewhere := registration_of("left", 10))
+        registry.register(elsewhere.model_copy(update={"leaving": True}))
+        await until_known(gateway, {"lost"})
+        assert 'voxfleet_worker_up{worker="lost"} 0.0' in generate_latest(gateway.metrics.registry).decode()
+        registry.register(registration_of("lost", 11))
+        assert set(workers) == {"lost"} and workers["lost"] is not lost, "it came back elsewhere"
+
+
+async def test_a_worker_that_fell_silent_is_forgotten_when_another_has_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registration_module, "REGISTRATION_LEASE_SECONDS", 0.2)
+    async with ScriptedWorker([Act()]).running() as scripted, empty_gateway() as gateway:
+        hello = registration(scripted.url, boot_id=boot_of(scripted))
+        former = gateway.pool.workers[gateway.registry.register(hello).worker_id]
+        await until_health(former, gateway, Health.UP)
+        await until_health(former, gateway, Health.DOWN)
+        gateway.registry.register(registration_of("another", int(scripted.url.rpartition(":")[2])))
+        assert set(gateway.pool.workers) == {"another"}
+
+
+async def test_workers_that_fell_silent_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration_module, "REGISTRATION_LEASE_SECONDS", 0.05)
+    monkeypatch.setattr(registration_module, "MAX_REGISTERED", 1)
+    async with empty_gateway() as gateway:
+        first = gateway.pool.workers[gateway.registry.register(registration_of("first", 9)).worker_id]
+        other = registration_of("second", 10)
+        with pytest.raises(ApiError, match="1 workers have dialled in"):
+            gateway.registry.register(other)
+        await until_health(first, gateway, Health.DOWN)
+        gateway.registry.register(other)
+        assert set(gateway.pool.workers) == {"second"}
 
 
 async def test_a_goodbye_of_a_worker_that_nobody_knows_makes_none_known() -> None:
