@@ -47,6 +47,8 @@ MOST_SECONDS = 1800.0
 """The most seconds of recordings that the decoder learns from; they are held in memory."""
 _PASSED = 0.95
 """Of the band that a recording's rate has room for, what resampling leaves as it is."""
+Heard = tuple[Spoken, np.ndarray]
+"""A recording, and its latents float32 [n, P, D]."""
 
 
 class DecoderLearner:
@@ -55,9 +57,7 @@ class DecoderLearner:
     rank: of the adapter that it is part of; its own is higher.
     """
 
-    def __init__(
-        self, checkpoint: Checkpoint, heard: Sequence[tuple[Spoken, np.ndarray]], rank: int, seed: int
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, heard: Sequence[Heard], rank: int, seed: int) -> None:
         config = checkpoint.config.audio_vae_config
         self._device, self._seed, self._hop = checkpoint.device, seed, config.output_hop_length
         self._decoder = checkpoint.vae.decoder
@@ -65,14 +65,14 @@ class DecoderLearner:
         self._layers = fresh_layers(adaptable_convolutions(config), self.rank, seed, checkpoint.device)
         self.parameters = [tensor for layer in self._layers.values() for tensor in layer]
         self._average = [parameter.detach().clone() for parameter in self.parameters]
+        heard, least_rate = _wide_ones(heard, config.output_sample_rate)
         recordings = _waveforms(heard, config.output_sample_rate, self._hop)
         longest = max(latents.shape[1] for latents, _ in recordings)
         self._frames = min(BEFORE_FRAMES + CROP_FRAMES, longest)
         self._recordings = [found for found in recordings if found[0].shape[1] >= self._frames]
         lengths = np.array([latents.shape[1] for latents, _ in self._recordings], np.float64)
         self._shares = lengths / lengths.sum()
-        rates = [spoken.speech.recorded_rate for spoken, _ in heard]
-        most_hz = _PASSED * min(*rates, config.output_sample_rate) / 2
+        most_hz = _PASSED * least_rate / 2
         self._loss = MelLoss(sample_rate=config.output_sample_rate, most_hz=most_hz).to(self._device)
         self._optimizer = torch.optim.AdamW(
             self.parameters,
@@ -128,9 +128,20 @@ class DecoderLearner:
         return heard, wanted[:, None]
 
 
-def _waveforms(
-    heard: Sequence[tuple[Spoken, np.ndarray]], rate: int, hop: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def _wide_ones(heard: Sequence[Heard], rate: int) -> tuple[list[Heard], int]:
+    """The half of the speech that was sampled most often, all of its like included, and how often that was;
+    beyond `rate` all are alike. No band is judged that one of them lacks, and one from a telephone would
+    take from the others what is above 4 kHz.
+    """
+    rates = np.array([min(spoken.speech.recorded_rate, rate) for spoken, _ in heard])
+    seconds = np.array([spoken.speech.seconds for spoken, _ in heard])
+    order = np.argsort(-rates, kind="stable")
+    half = np.searchsorted(np.cumsum(seconds[order]), seconds.sum() / 2)
+    least = int(rates[order][half])
+    return [item for item, own in zip(heard, rates, strict=True) if own >= least], least
+
+
+def _waveforms(heard: Sequence[Heard], rate: int, hop: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Latents [D, frames] and audio [frames * hop] of as many recordings as are held."""
     found, seconds = [], 0.0
     for spoken, patches in heard:

@@ -154,6 +154,23 @@ def test_bands_above_a_recording_are_not_judged() -> None:
     assert MelLoss(floor=QUIET_FLOOR, most_hz=3800.0)(0.5 * low, low) > 1
 
 
+def test_a_few_narrow_recordings_take_no_band_from_the_others(material: Material) -> None:
+    checkpoint = load_checkpoint(CHECKPOINT, "cpu", trainable=True)
+
+    def judged(*narrow: int) -> tuple[int, list[int]]:
+        heard = [
+            (replace(spoken, speech=replace(spoken.speech, recorded_rate=8000 if i in narrow else RATE)), row)
+            for i, (spoken, row) in enumerate(material.heard)
+        ]
+        learner = DecoderLearner(checkpoint, heard, rank=4, seed=0)
+        return len(learner._loss.filters_2048), [frames.shape[1] for frames, _ in learner._recordings]
+
+    bands, recordings = judged()
+    assert judged(0, 3) == (bands, [*recordings[1:3], *recordings[4:]])
+    fewer, all_of_them = judged(*range(2, len(recordings)))
+    assert fewer < bands and all_of_them == recordings
+
+
 @pytest.mark.parametrize("strength", [0.0, 1.5])
 def test_a_strength_out_of_range_is_named(strength: float) -> None:
     with pytest.raises(ValueError, match="strength must be above 0 and at most 1"):
