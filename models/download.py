@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*"]
+PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*", "watch.npz"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 VERIFIED = ".voxfleet-verified"
 _CHUNK_BYTES = 1 << 20

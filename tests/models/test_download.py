@@ -18,6 +18,7 @@ from models.download import VERIFIED, fetch, find_directory, is_repository
 from models.llm.checkpoint import find_directory as find_text_directory
 from models.llm.loading import is_text_model
 from models.voxcpm.checkpoint import resolve_model
+from models.voxcpm.watch.statistics import FILE_NAME as STATISTICS
 from voxfleet.model_source import check_model
 
 NAME = "someone/Voice"
@@ -112,6 +113,13 @@ def test_a_cache_that_can_only_be_read_serves_what_it_holds(
     monkeypatch.setattr(Path, "touch", Mock(side_effect=OSError(errno.EROFS, "read-only file system")))
     assert fetch(NAME, tmp_path, hub.url) == held
     assert "someone/Voice is compared again at the next start" in caplog.text
+
+
+def test_a_checkpoint_brings_the_statistics_of_its_speech(hub: Hub, tmp_path: Path) -> None:
+    hub.commits[hub.main] |= {STATISTICS: b"numbers", "README.md": b"words"}
+    found = fetch(NAME, tmp_path, hub.url)
+    assert (found / STATISTICS).read_bytes() == b"numbers"
+    assert not (found / "README.md").exists()
 
 
 def test_a_revision_that_is_named_is_taken(hub: Hub, tmp_path: Path) -> None:
