@@ -1,7 +1,7 @@
 """The edge of VoxFleet: HTTP and WebSocket API, queue, leases, health, failover and the pages served.
 
-Of the rest of the project it imports `worker.protocol`, `models.sentences`, `sockets` and `telemetry`: no
-engine, no torch. ARCHITECTURE.md lists the rooms of this folder in their order. Beside them:
+Of the rest of the project it imports `worker.protocol`, `models.sentences`, `models.denoising`, `sockets` and
+`telemetry`: no engine, no torch. ARCHITECTURE.md lists the rooms of this folder in their order. Beside them:
 
 cli.py            `voxfleet gateway`
 app.py            `create_app(settings)`: all of it but the listening socket

@@ -225,11 +225,7 @@ class Gateway:
 
         Raises ApiError: 404 unknown, 409 while it restarts, 502 when it cannot be reached.
         """
-        worker = self.pool.workers.get(worker_id)
-        if worker is None:
-            raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
-        if worker.restarting:
-            raise ApiError(409, "already_restarting", f"worker {worker_id} is being restarted")
+        worker = self.pool.workers.steady(worker_id)
         control = self.clients[worker_id].control
         try:
             status = await (control.drain() if draining else control.resume())

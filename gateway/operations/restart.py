@@ -28,11 +28,7 @@ async def restart_worker(
     Raises ApiError: 404 unknown, 409 when nobody would start it again or it restarts already, 502 when it
     cannot be reached.
     """
-    worker = pool.workers.get(worker_id)
-    if worker is None:
-        raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
-    if worker.restarting:
-        raise ApiError(409, "already_restarting", f"worker {worker_id} is being restarted")
+    worker = pool.workers.steady(worker_id)
     if worker.status is not None and not worker.status.supervised:
         message = f"nobody would start worker {worker_id} again: it runs without a supervisor"
         raise ApiError(409, "worker_not_supervised", message, param="id")

@@ -45,12 +45,12 @@ async def serve_or_refuse(websocket: WebSocket, ask: Callable[[Gateway], Awaitab
     await serve_socket(websocket, serve)
 
 
-async def serve_caller(
+async def serve_checked(
     websocket: WebSocket, ask: Callable[[Caller], Awaitable[Serve]], key: str | None = None
 ) -> None:
     """`serve_or_refuse` for whoever may speak, while the gateway is open.
 
-    `key`: one that came in another way than `Callers.identify` looks for.
+    `ask` looks at what else stands in the head. `key`: one that `Callers.identify` does not find there.
     """
 
     async def ask_caller(gateway: Gateway) -> Serve:
@@ -58,6 +58,19 @@ async def serve_caller(
         return await ask(gateway.callers.identify(websocket, key))
 
     await serve_or_refuse(websocket, ask_caller)
+
+
+async def serve_caller(
+    websocket: WebSocket,
+    serve: Callable[[ClientSocket, Caller], Awaitable[None]],
+    key: str | None = None,
+) -> None:
+    """`serve_checked` where nothing else in the head is looked at."""
+
+    async def ask(caller: Caller) -> Serve:
+        return lambda socket: serve(socket, caller)
+
+    await serve_checked(websocket, ask, key)
 
 
 async def serve_socket(websocket: WebSocket, serve: Serve) -> None:

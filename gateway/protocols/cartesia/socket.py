@@ -17,7 +17,7 @@ from typing import Any
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.cartesia import errors
@@ -31,12 +31,9 @@ router = APIRouter()
 
 async def speak_in_contexts(websocket: WebSocket) -> None:
     """Serve one client."""
-
-    async def ask(caller: Caller) -> Serve:
-        return lambda socket: _Connection(socket, caller).run()
-
     query = websocket.query_params
-    await serve_caller(websocket, ask, query.get("api_key") or query.get("access_token"))
+    key = query.get("api_key") or query.get("access_token")
+    await serve_caller(websocket, lambda socket, caller: _Connection(socket, caller).run(), key)
 
 
 router.add_websocket_route("/tts/websocket", speak_in_contexts, "cartesia")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from fastapi import WebSocket
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_checked
 from gateway.callers.identity import Caller
 from gateway.edge.connections.websocket import PINGED_AT
 from gateway.errors import ApiError
@@ -78,7 +78,7 @@ async def serve_link(
         query.to_start()
         return lambda socket: link(socket, query, caller).run()
 
-    await serve_caller(websocket, ask)
+    await serve_checked(websocket, ask)
 
 
 def _message(kind: str, **fields: Any) -> str:

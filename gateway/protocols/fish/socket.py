@@ -15,7 +15,7 @@ from typing import Literal
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
@@ -34,11 +34,7 @@ _ONE = ""
 
 async def live_for_fish(websocket: WebSocket) -> None:
     """One stretch of speech after the other."""
-
-    async def ask(caller: Caller) -> Serve:
-        return lambda socket: _Connection(socket, caller).run()
-
-    await serve_caller(websocket, ask)
+    await serve_caller(websocket, lambda socket, caller: _Connection(socket, caller).run())
 
 
 router.add_websocket_route("/v1/tts/live", live_for_fish, "fish-live")

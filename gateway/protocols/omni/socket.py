@@ -17,7 +17,7 @@ import contextlib
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, serve_caller
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.protocols.dialogues.contexts import Contexts
@@ -32,11 +32,7 @@ router = APIRouter()
 
 async def speech_stream(websocket: WebSocket) -> None:
     """Serve one client."""
-
-    async def ask(caller: Caller) -> Serve:
-        return lambda socket: Connection(socket, caller).run()
-
-    await serve_caller(websocket, ask)
+    await serve_caller(websocket, lambda socket, caller: Connection(socket, caller).run())
 
 
 router.add_websocket_route("/v1/audio/speech/stream", speech_stream, "omni_speech_stream")

@@ -18,7 +18,7 @@ from typing import Annotated
 from fastapi import APIRouter, WebSocket
 from pydantic import ConfigDict, Field, ValidationError
 
-from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_caller
+from gateway.api.transfer.client_socket import ClientSocket, Serve, serve_checked
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
@@ -100,7 +100,7 @@ async def speak_for_jambonz_call(websocket: WebSocket) -> None:
             raise from_validation(error.errors()) from error
         return lambda socket: JambonzSocket(socket, start, caller).run()
 
-    await serve_caller(websocket, ask)
+    await serve_checked(websocket, ask)
 
 
 router.add_websocket_route("/jambonz", speak_for_jambonz_call, "jambonz_stream")
