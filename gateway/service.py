@@ -116,6 +116,7 @@ class Gateway:
         self.operations = Operations(
             self.pool, self.database, tuning, fleet_may_be_empty=settings.fleet_may_be_empty
         )
+        self.metrics.database_up.set_function(lambda: not self.operations.history.failing)
         self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
         self.aligner: Aligner | None = open_aligner(settings.aligner)
         self.successions = Successions()

@@ -170,6 +170,10 @@ class Metrics:
 
     def _declare_kept(self, registry: CollectorRegistry) -> None:
         """What is recorded, and what is made while nobody waits."""
+        self.database_up = Gauge(
+            "voxfleet_database_up", "1 while the database takes what the gateway writes every ten seconds.",
+            registry=registry,
+        )  # fmt: skip
         self.sessions_recorded = Counter(
             "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
         )

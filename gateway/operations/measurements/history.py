@@ -80,7 +80,8 @@ class History:
         self._spans: dict[_Key, Figures] = {}
         self._unwritten: set[_Key] = set()
         self._shed_at = -_SHED_SECONDS
-        self._failing = False
+        self.failing = False
+        """Whether the database took nothing when it was last written to."""
         self._writing = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------- what happens
@@ -133,11 +134,11 @@ class History:
                 await to_its_end(self._store(rows))
             except FAILURES as error:
                 self._unwritten.update(keys)
-                if not self._failing:
+                if not self.failing:
                     logger.warning("figures are kept in memory alone", error=type(error).__name__)
-                self._failing = True
+                self.failing = True
                 return False
-            self._failing = False
+            self.failing = False
             return True
 
     def _forget(self) -> None:
