@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 from difflib import SequenceMatcher
+from types import ModuleType, SimpleNamespace
 from typing import SupportsIndex
 
 import pytest
 
 from gateway.text import chinese, english, normalise
+from gateway.text.chinese.subjects import sport
+from gateway.text.english import times
 from gateway.text.marks import MARKS
 from gateway.text.rules import Rule
 
@@ -46,6 +50,22 @@ def test_no_rule_tries_every_cut_of_a_run(piece: str) -> None:
     for each in (*MARKS, *english.RULES, *english.letters.RULES, *chinese.RULES):
         short = min(seconds(each, 1_000) for _ in range(3))
         assert min(seconds(each, 8_000) for _ in range(3)) < 24 * short + 0.01, each.pattern.pattern
+
+
+@pytest.mark.parametrize(("subject", "piece"), [(times, "3', "), (sport, "今天3-1今天")])
+def test_whether_a_sentence_is_about_a_game_is_asked_once(
+    subject: ModuleType, piece: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of 100,000 characters took a minute of a processor."""
+    pattern, asked = subject._GAME, []
+
+    def search(sentence: str, *within: int) -> re.Match[str] | None:
+        asked.append(sentence)
+        return pattern.search(sentence, *within)
+
+    monkeypatch.setattr(subject, "_GAME", SimpleNamespace(search=search))
+    normalise(piece * 100)
+    assert len(asked) == 1
 
 
 class _Counted(str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gateway.text.english.numbers import cardinal, digits, pair
 from gateway.text.rules import Rule, rule
@@ -78,6 +79,11 @@ def _minute(match: re.Match[str]) -> str:
     return f"{cardinal(int(match[1]))} plus {cardinal(int(match[2]))} minutes"
 
 
+@lru_cache(maxsize=8)
+def _tells_a_game(sentence: str) -> bool:
+    return _GAME.search(sentence) is not None
+
+
 def _open(match: re.Match[str]) -> str:
     """ "8:30a–6p"."""
     first, last = (
@@ -137,7 +143,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(\d{1,3})\+(\d{1,2})['’′](?!\w)", _minute),
     rule(
         r"(?<![\w.'’])(\d{1,3})['’′](?=[,;)]|\s(?:pen|og)\b|\s\((?:pen|og)\b)",
-        lambda match: f"{cardinal(int(match[1]))} minutes" if _GAME.search(match.string) else None,
+        lambda match: f"{cardinal(int(match[1]))} minutes" if _tells_a_game(match.string) else None,
     ),
     rule(rf"\b(?:{_RUN})\s(?P<say>(?P<m>2[5-9]|[3-9]\d):(?P<s>[0-5]\d))(?![\d:]|\.\d)", _race),
     rule(r"\b(?:[Nn]oon|[Mm]idnight)(?P<say>\s?[-–—]\s?)(?=\d)", " to "),

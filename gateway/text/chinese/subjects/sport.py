@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gateway.text.chinese.counting import say_digits
 from gateway.text.chinese.numbers import cardinal, digits, number
@@ -31,7 +32,14 @@ def _scores(match: re.Match[str]) -> str:
 
 def _in_game(match: re.Match[str]) -> str | None:
     """Between two teams, "勇士108-102湖人"."""
-    return score(match) if _GAME.search(match.string, 0, match.start()) else None
+    return score(match) if _place_of_game(match.string) < match.start() else None
+
+
+@lru_cache(maxsize=8)
+def _place_of_game(sentence: str) -> int:
+    """Behind all of it, where two teams do not play."""
+    found = _GAME.search(sentence)
+    return found.start() if found else len(sentence)
 
 
 def _told_score(match: re.Match[str]) -> str:
