@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel, DecodeStream
@@ -21,6 +24,19 @@ from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 from engine.errors import RequestError
 from models.config_fields import ConfigError
 from models.text import CHAT, THINKING
+
+_LEFT_OUT = {"tools": None, "documents": None}
+"""What templates are told of what nobody gave, as by transformers."""
+
+
+class _Generation(Extension):
+    """`{% generation %}` around what a model wrote: templates by which models were trained tell that so."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line)
 
 
 class TextTokenizer:
@@ -38,11 +54,13 @@ class TextTokenizer:
         self.chat_template = template
         self._letter_bytes = _letter_bytes() if isinstance(tokenizer.decoder, ByteLevel) else {}
         self._environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
         )
         self._environment.filters["tojson"] = _to_json
         self._environment.globals["raise_exception"] = _raise_template_error
         self._environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+        self._compiled = lru_cache(maxsize=1)(self._environment.from_string)
+        """The template as Python; to make that takes 11 ms for Qwen3's, to use it 0.04."""
 
     @classmethod
     def from_directory(cls, directory: Path) -> TextTokenizer:
@@ -99,8 +117,8 @@ class TextTokenizer:
             wanted = 'a message must be a mapping, as {"role": "user", "content": "Hello!"}'
             raise RequestError(f"{wanted}, got {strange[0]!r}", "messages")
         try:
-            template = self._environment.from_string(self.chat_template)
-            values = {"add_generation_prompt": True, **self._special, **options}
+            template = self._compiled(self.chat_template)
+            values = {**_LEFT_OUT, "add_generation_prompt": True, **self._special, **options}
             return template.render(messages=[dict(message) for message in messages], **values)
         except Exception as error:  # a program of the checkpoint on values of the caller: it raises anything
             raise RequestError(f"the chat template refuses the messages: {error}", "messages") from error

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tokenizers import Tokenizer, decoders, models
+from transformers.utils.chat_template_utils import render_jinja_template
 
 from engine.errors import RequestError
 from models.config_fields import ConfigError
@@ -115,6 +117,29 @@ def test_a_chat_is_laid_out_by_the_template_of_the_checkpoint(tokenizer: TextTok
     )
     assert not tokenizer.chat_text(messages, add_generation_prompt=False).endswith("assistant\n")
     assert tokenizer.token(tokenizer.end_id) == "<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for m in messages %}{% generation %}{{ m.content }}!{% endgeneration %}{% endfor %}",
+        "{% if tools is not none or documents is not none %}Tools.{% endif %}{{ messages[0].content }}!",
+        "{% set t = 1 %}{% generation %}{% set t = 2 %}{% endgeneration %}{{ messages[0].content * t }}!",
+    ],
+)
+def test_a_template_means_what_it_means_to_transformers(tokenizer: TextTokenizer, template: str) -> None:
+    tokenizer.chat_template = template
+    messages = [{"role": "assistant", "content": "Hi"}]
+    (expected,), _ = render_jinja_template([messages], chat_template=template)
+    assert tokenizer.chat_text(messages) == expected == "Hi!"
+
+
+def test_a_template_is_compiled_once(tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = Mock(wraps=tokenizer._environment.compile)
+    monkeypatch.setattr(tokenizer._environment, "compile", compiled)
+    texts = [tokenizer.chat_text([{"role": "user", "content": word}]) for word in ("Hi", "Ho", "Hi")]
+    assert compiled.call_count == 1
+    assert texts[0] == texts[2] != texts[1]
 
 
 @pytest.mark.parametrize(
