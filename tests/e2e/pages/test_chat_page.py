@@ -307,6 +307,27 @@ def test_without_a_text_model_the_page_says_how_to_serve_one(page: Page, mute: S
     expect(page.locator("#send")).to_be_disabled()
 
 
+def test_what_is_said_without_a_text_model_begins_in_view_and_ends_a_kept_conversation(
+    page: Page, mute: Server
+) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{mute.url}/chat")
+    why = page.get_by_role("heading", name="No text model is served here")
+    expect(why).to_be_in_viewport(ratio=1)
+    assert page.locator("#turns-frame").evaluate("(frame) => frame.scrollTop") == 0
+    answer_with(page, " ".join(["One more word."] * 200))
+    page.reload()
+    send(page, "Say much.")
+    expect(page.locator(".turn[data-state=complete]")).to_be_visible()
+    page.reload()
+    at_end = "(frame) => frame.scrollHeight - frame.scrollTop - frame.clientHeight"
+    expect(page.locator(".answer")).to_be_visible()
+    assert page.locator("#turns-frame").evaluate(at_end) < 2
+    page.unroute("**/api/config")
+    page.reload()
+    expect(page.get_by_text("docs/text-models.md says more")).to_be_in_viewport(ratio=1)
+
+
 def test_with_one_every_page_leads_to_it(page: Page, fleet: Server) -> None:
     page.goto(fleet.url)
     page.get_by_role("link", name="Chat").click()

@@ -108,6 +108,7 @@ class Chat {
       byId("unserved").hidden = config.text_models?.length > 0;
       this.#settings.offer(config);
       this.#showTurns();
+      if (!byId("unserved").hidden && this.#talk.turns.length > 0) this.#turns.toEnd(); // it is said there
       const offered = this.#aloud.offer(config);
       if (this.#aloud.wanted) await offered; // what is sent now is to have its voice
       this.#served = byId("unserved").hidden;
@@ -173,7 +174,6 @@ class Chat {
     const { turns } = this.#talk;
     this.#turns.show(turns, (turn) => this.#aloud.buttons(turn));
     byId("blank").hidden = turns.length > 0 || !byId("unserved").hidden;
-    byId("turns").hidden = turns.length === 0;
     byId("renew").hidden = turns.length === 0;
   }
 

@@ -32,13 +32,19 @@ export class TurnList extends EventTarget {
   /** @param {object[]} turns @param {(turn: object) => HTMLElement[]} more buttons of an answer */
   show(turns, more = () => []) {
     const asked = turns.findLast(({ role }) => role === "user");
-    const follows = turns.length > this.#views.size || this.#atEnd;
+    const follows = turns.length > this.#views.size || (turns.length > 0 && this.#atEnd);
+    this.#list.hidden = turns.length === 0;
     this.#views = new Map(turns.map((turn) => [turn, this.#views.get(turn) ?? this.#view(turn)]));
     for (const [turn, view] of this.#views) view.show(turn === asked || turn === turns.at(-1), more(turn), turn === turns.at(-1));
     const elements = [...this.#views.values()].map(({ element }) => element);
     for (const gone of [...this.#list.children].filter((child) => !elements.includes(child))) gone.remove();
     elements.forEach((element, index) => element.isConnected || this.#list.insertBefore(element, this.#list.children[index] ?? null));
-    if (follows) this.#frame.scrollTop = this.#frame.scrollHeight;
+    if (follows) this.toEnd();
+  }
+
+  /** Scrolls to what is newest. */
+  toEnd() {
+    this.#frame.scrollTop = this.#frame.scrollHeight;
   }
 
   /** The last turn has become longer. @param {object} turn */
@@ -47,7 +53,7 @@ export class TurnList extends EventTarget {
       this.#drawing = null;
       const follows = this.#atEnd;
       this.#views.get(turn)?.show(true);
-      if (follows) this.#frame.scrollTop = this.#frame.scrollHeight;
+      if (follows) this.toEnd();
     });
   }
 
