@@ -122,7 +122,7 @@ def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
         expect(card.get_by_role("heading", name="Anna")).to_be_visible()
         expect(page.locator(".train-entry")).to_have_count(0)
         expect(card.locator(".badge")).to_have_text("failed", timeout=60_000)
-        expect(page.locator("#said")).to_be_empty()
+        expect(page.locator("#said")).to_have_text("“Anna”: failed.")
         expect(card).to_contain_text("Too little of the recordings can be used")
         expect(card).to_contain_text("3 left out: too long for this model")
         expect(card).to_contain_text("(1.wav, 2.wav, 3.wav)")

@@ -45,11 +45,12 @@ class TrainPage {
     await Promise.all([this.#shelf.open(), this.#form.loadStatement()]);
   }
 
-  #offer({ enabled, going }) {
+  #offer({ enabled, going, ended }) {
     byId("unavailable").hidden = enabled;
     byId("making").hidden = !enabled;
     this.#going = going;
     if (!this.#holds()) this.#say("");
+    if (ended) this.#say(() => t("train.now", { name: ended.name, state: t(`train.state.${ended.state}`) }));
   }
 
   #say(text, holds = () => true) {

@@ -28,6 +28,8 @@ export class Shelf extends EventTarget {
     milliseconds: REFRESH_MS,
   });
   #shown = "";
+  /** Ids of those whose end is still to be told. @type {string[]} */
+  #going = [];
   #hearing = new Hearing((id) => fleet.trainings.sample(...id.split(" ")));
 
   /** @param {() => string | null} begun id of the training that this page is putting together, which is not shown */
@@ -36,7 +38,7 @@ export class Shelf extends EventTarget {
     this.#begun = begun;
   }
 
-  /** Events: "told" (detail: {enabled, going}: whether voices are trained, and the ids of what is worked on), "more" (detail: a training that is to have more recordings). */
+  /** Events: "told" (detail: {enabled, going, ended}: whether voices are trained, the ids of what is worked on, and a training that is not any more), "more" (detail: a training that is to have more recordings). */
   async open() {
     window.addEventListener("apikey", () => this.load());
     document.addEventListener("visibilitychange", () => document.hidden || this.load());
@@ -59,7 +61,9 @@ export class Shelf extends EventTarget {
   /** @returns {boolean} whether one of them goes on */
   #take({ shown, enabled }) {
     const going = shown.filter(isOpen).map(({ id }) => id);
-    this.dispatchEvent(new CustomEvent("told", { detail: { enabled, going } }));
+    const ended = shown.find((training) => this.#going.includes(training.id) && !isOpen(training));
+    this.#going = going;
+    this.dispatchEvent(new CustomEvent("told", { detail: { enabled, going, ended } }));
     this.#show(shown);
     return going.length > 0;
   }

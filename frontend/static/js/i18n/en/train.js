@@ -37,6 +37,7 @@ export default {
   "train.sending": "Sending {sent} of {count} …",
   "train.refused": ({ count }) => `${count === 1 ? "1 recording was" : `${count} recordings were`} not taken. Put them right or leave them out, then start again.`,
   "train.begun": "{name} is being trained.",
+  "train.now": "“{name}”: {state}.",
   "train.shelf": "Your trainings",
   "train.none": "No trainings yet.",
   "train.recordings": ({ count, time }) => `${count === 1 ? "1 recording" : `${count} recordings`}, ${time}`,

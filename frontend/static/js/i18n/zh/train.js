@@ -37,6 +37,7 @@ export default {
   "train.sending": "正在发送，{sent}/{count}……",
   "train.refused": ({ count }) => `${count} 段录音未被接受。请改正或去掉，然后重新开始。`,
   "train.begun": "正在训练 {name}。",
+  "train.now": "“{name}”：{state}。",
   "train.shelf": "您的训练",
   "train.none": "还没有训练。",
   "train.recordings": ({ count, time }) => `${count} 段录音，${time}`,
