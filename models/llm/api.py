@@ -176,7 +176,7 @@ class LLM(forks.OfOneProcess):
         use_tqdm: bool = True,
         **options: Any,
     ) -> list[Completion]:
-        """Answers to one conversation or several; `options` as of `TextTokenizer.chat_text`.
+        """Answers to one conversation or several; `options` as of `TextTokenizer.chat_ids`.
 
         Raises as `generate`, and RequestError for a model without a tokenizer.
         """
@@ -185,8 +185,8 @@ class LLM(forks.OfOneProcess):
         if not isinstance(messages, Sequence):
             raise RequestError("messages must be a list, or several lists", "messages")
         several = [messages] if messages and isinstance(messages[0], Mapping) else messages
-        texts = [self.tokenizer.chat_text(conversation, **options) for conversation in several]
-        return self.generate(texts, sampling_params, use_tqdm)
+        prompts = [self.tokenizer.chat_ids(conversation, **options) for conversation in several]
+        return self.generate(prompts, sampling_params, use_tqdm)
 
     def add_request(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> str:
         """Queue a prompt for `step`; returns the name of the request. Raises RequestError."""

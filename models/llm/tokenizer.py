@@ -23,6 +23,7 @@ from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 
 from engine.errors import RequestError
 from models.config_fields import ConfigError
+from models.encodable import check_encodable
 from models.text import CHAT, THINKING
 
 _LEFT_OUT = {"tools": None, "documents": None}
@@ -43,6 +44,8 @@ class TextTokenizer:
     """A `tokenizer.json`, special tokens of `tokenizer_config.json`, and a chat template if there is one."""
 
     def __init__(self, tokenizer: Tokenizer, settings: Mapping[str, Any], template: str | None) -> None:
+        tokenizer.no_truncation()  # which trainers leave in the file
+        tokenizer.no_padding()
         self._tokenizer = tokenizer
         self._special = {
             name: value["content"] if isinstance(value, dict) else value
@@ -102,6 +105,15 @@ class TextTokenizer:
 
     def stream(self) -> TextStream:
         return TextStream(self._tokenizer)
+
+    def chat_ids(self, messages: Sequence[Mapping[str, Any]], /, **options: Any) -> list[int]:
+        """`chat_text` as tokens. Templates say what a conversation begins with, so nothing comes before it.
+
+        Raises as `chat_text` does, and RequestError for half a character.
+        """
+        text = self.chat_text(messages, **options)
+        check_encodable(text, "messages")
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def chat_text(self, messages: Sequence[Mapping[str, Any]], /, **options: Any) -> str:
         """A conversation as the model was trained to read it, up to where its answer begins.

@@ -47,7 +47,7 @@ class TextKind:
             ids = tokenizer.encode(start.prompt)
         else:
             messages = [message.model_dump() for message in start.messages]
-            ids = tokenizer.encode(tokenizer.chat_text(messages, **start.template_options))
+            ids = tokenizer.chat_ids(messages, **start.template_options)
         if not ids:
             raise RequestError("the prompt has no tokens", "prompt", "empty_prompt")
         return ids

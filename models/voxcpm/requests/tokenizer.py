@@ -22,6 +22,8 @@ class TextTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        tokenizer.no_truncation()  # which trainers leave in the file
+        tokenizer.no_padding()
         tokenizer.encode_special_tokens = True  # "</s>" in a text is four signs, and no end
         self._split = {token for token in tokenizer.get_vocab() if len(token) > 1 and _is_chinese(token)}
         self._unknown = tokenizer.token_to_id("<unk>") or 0

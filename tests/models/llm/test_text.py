@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 from tokenizers import Tokenizer, decoders, models
+from tokenizers.processors import TemplateProcessing
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from engine.errors import RequestError
@@ -106,6 +107,32 @@ def test_bytes_of_no_character_behind_a_letter_are_marked(byte_fallback: TextTok
     stream = byte_fallback.stream()
     pieces = [stream.add(token) for token in (0x41, 0xC0, LETTER, WORD, *"é".encode())]
     assert "".join(pieces) == "A\ufffdb aé" and stream.rest() == ""
+
+
+def test_what_a_trainer_left_in_a_tokenizer_neither_cuts_nor_pads(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path)
+    trained = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    trained.enable_truncation(4)
+    trained.enable_padding(length=20)
+    trained.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = TextTokenizer.from_directory(tmp_path)
+    assert tokenizer.decode(tokenizer.encode("Good morning")) == "Good morning"
+    assert len(tokenizer.encode("Good morning")) == 12
+
+
+def test_what_begins_a_text_stands_once_before_a_chat(tmp_path: Path) -> None:
+    """A tokenizer that writes it, and a template that does so, too."""
+    write_tokenizer(tmp_path)
+    bare = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    begin = bare.token_to_id("<|endoftext|>")
+    bare.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", begin)]
+    )
+    settings = {"bos_token": "<|endoftext|>"}
+    tokenizer = TextTokenizer(bare, settings, "{{ bos_token }}{{ messages[0].content }}")
+    text = tokenizer.encode("Hi")
+    assert text[0] == begin and len(text) == 3
+    assert tokenizer.chat_ids([{"role": "user", "content": "Hi"}]) == text
 
 
 def test_a_chat_is_laid_out_by_the_template_of_the_checkpoint(tokenizer: TextTokenizer) -> None:
