@@ -6,7 +6,6 @@ the client wait in an outbox; a barge-in drops the audio there.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -79,13 +78,7 @@ class LiveConnection:
         self._timestamps = start.timestamps
         await gateway.lexicons.refresh(caller.tenant)
         self._hosted.open(start, caller)
-        reader = asyncio.create_task(self._read_commands())
-        try:
-            async with self._socket.interruption:
-                await self._socket.flushed(self._hosted.run())
-        finally:
-            reader.cancel()
-            self._outbox.drop()
+        await self._socket.reading(self._read_commands, self._socket.flushed(self._hosted.run()))
 
     # ----------------------------------------------------------------------------------------- what is heard
 
@@ -113,9 +106,6 @@ class LiveConnection:
                 self._obey(parse_command(await self._socket.receive_text()))
             except ApiError as error:
                 self._session.complain(error)
-            except Exception as cause:
-                self._socket.interruption.end_with(cause)
-                return
 
     def _obey(self, command: Command) -> None:
         session = self._session

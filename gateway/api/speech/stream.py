@@ -7,7 +7,6 @@ leaves, queued or streaming, and interrupts the synthesis.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -90,14 +89,11 @@ class StreamSession(Listener):
         self._samples = self._samples_before or 0
         self._timestamps = opening.request.timestamps
         self._model = opening.request.model
-        reader = asyncio.create_task(self._read_until_cancel())
-        interruption = self._socket.interruption
-        try:
-            async with interruption, self._gateway.successions.take_over(opening.token, interruption):
-                return await self._socket.flushed(self._synthesis(opening).run())
-        finally:
-            reader.cancel()
-            self._outbox.drop()
+        return await self._socket.reading(self._read_until_cancel, self._speak(opening))
+
+    async def _speak(self, opening: Opening) -> Outcome:
+        async with self._gateway.successions.take_over(opening.token, self._socket.interruption):
+            return await self._socket.flushed(self._synthesis(opening).run())
 
     def _synthesis(self, opening: Opening) -> Synthesis:
         witness = witness_clip(
@@ -163,24 +159,19 @@ class StreamSession(Listener):
         await self._outbox.caught_up()
 
     async def _read_until_cancel(self) -> None:
-        """Read reports of the playback until another message comes, and end the synthesis because of it."""
-        try:
-            while True:
-                message = parse_message(await self._socket.receive_text())
-                if not isinstance(message, dict) or message.get("type") != "stats":
-                    break
-                if self._playback is None:
-                    resumed = self._samples_before is not None
-                    self._playback = PlaybackReports(
-                        self._gateway.metrics, resumed=resumed, model=self._model
-                    )
-                self._playback.take(message, self._kind, self._sample_rate, self._samples)
-            if message == {"type": "cancel"}:
-                raise CancelledByClient
-            problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
-            raise ApiError(422, "invalid_message", problem, param="type")
-        except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:
-            self._socket.interruption.end_with(cause)
+        """Read reports of the playback until another message comes, which ends the synthesis."""
+        while True:
+            message = parse_message(await self._socket.receive_text())
+            if not isinstance(message, dict) or message.get("type") != "stats":
+                break
+            if self._playback is None:
+                resumed = self._samples_before is not None
+                self._playback = PlaybackReports(self._gateway.metrics, resumed=resumed, model=self._model)
+            self._playback.take(message, self._kind, self._sample_rate, self._samples)
+        if message == {"type": "cancel"}:
+            raise CancelledByClient
+        problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
+        raise ApiError(422, "invalid_message", problem, param="type")
 
     async def _end_with(self, error: ApiError) -> None:
         if error.code == "cancelled":

@@ -147,6 +147,22 @@ class ClientSocket:
         await self.outbox.flush()
         return result
 
+    async def reading(self, read: Callable[[], Awaitable[None]], work: Awaitable[Result]) -> Result:
+        """The result of `work`, which what `read` raises ends: it takes what the client says meanwhile."""
+        reader = asyncio.create_task(self._read(read))
+        try:
+            async with self.interruption:
+                return await work
+        finally:
+            reader.cancel()
+            self.outbox.drop()
+
+    async def _read(self, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await read()
+        except Exception as cause:
+            self.interruption.end_with(cause)
+
     async def outcome(self, work: Awaitable[None]) -> ApiError | None:
         """What ended the work before its time, if anything did; a defect is logged, and is an internal error.
 

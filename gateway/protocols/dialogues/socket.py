@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -60,13 +59,7 @@ class DialogueSocket(DialogueListener):
     async def _serve(self) -> None:
         self._dialogue.open(self._caller)
         self._greet()
-        reader = asyncio.create_task(self._read())
-        try:
-            async with self._socket.interruption:
-                await self._socket.flushed(self._speak())
-        finally:
-            reader.cancel()
-            self._socket.outbox.drop()
+        await self._socket.reading(self._read, self._socket.flushed(self._speak()))
 
     async def _read(self) -> None:
         """Take messages until the client leaves. A wrong one is answered; the dialogue goes on."""
@@ -75,9 +68,6 @@ class DialogueSocket(DialogueListener):
                 self._obey(await self._socket.receive_text())
             except ApiError as error:
                 self._warn(error.code, error.message)
-            except Exception as cause:
-                self._socket.interruption.end_with(cause)
-                return
 
     # ----------------------------------------------------------------------------------------- what is heard
 

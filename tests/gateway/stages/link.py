@@ -7,12 +7,15 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+from starlette.datastructures import Headers
+
 
 class Link:
     """An ASGI socket whose client says this and leaves, and reads what is sent once `reads` is set."""
 
     def __init__(self, *says: dict[str, Any]) -> None:
         self.state, self.scope = SimpleNamespace(request_id="r1"), {}
+        self.client, self.headers = None, Headers()
         self._says = [{"type": "websocket.receive", "text": json.dumps(message)} for message in says]
         self.reads = asyncio.Event()
         self.sent: list[str | bytes] = []

@@ -9,14 +9,16 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 from structlog.testing import capture_logs
 
+from gateway.api.speech.stream import StreamSession
 from gateway.api.transfer.client_socket import ClientSocket
 from gateway.callers.identity import Caller
+from gateway.operations.measurements.playback import PlaybackReports
 from gateway.protocols.deepgram.request import SpeakQuery
 from gateway.protocols.deepgram.socket import SpeakSocket
 from gateway.slots.line.standing import Priority
 from tests.gateway.stages.link import Link
-from tests.gateway.stages.scripted_worker import ScriptedWorker
-from tests.gateway.streams.stage import gateway_of
+from tests.gateway.stages.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.stage import TEXT, gateway_of
 
 
 async def test_what_was_said_before_a_defect_is_sent_and_the_defect_is_logged() -> None:
@@ -60,6 +62,25 @@ async def test_who_has_left_is_told_nothing() -> None:
         with pytest.raises(WebSocketDisconnect), capture_logs() as logs:
             await socket.outcome(socket.receive_text())
     assert logs == [] and link.sent == []
+
+
+async def test_a_defect_in_what_reads_reports_ends_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the reader alone: the client could not cancel its clip any more."""
+    taken: list[object] = []
+
+    def take(self: PlaybackReports, report: object, *about: object) -> None:
+        taken.append(report)
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(PlaybackReports, "take", take)
+    link = Link({"text": TEXT}, {"type": "stats"})
+    link.reads.set()
+    async with gateway_of(ScriptedWorker([Act(0, "mute")])) as gateway:
+        async with asyncio.timeout(5):
+            await StreamSession(ClientSocket(link, gateway)).run()
+    assert taken == [{"type": "stats"}]
+    assert json.loads(link.sent[-1])["error"]["code"] == "internal_error"
+    assert link.closed == (1011, "internal_error")
 
 
 async def test_a_defect_in_what_reads_a_dialogue_is_told_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
