@@ -74,6 +74,7 @@ class Answer:
             template_options=order.template_options,
             sampling=order.sampling.model_copy(update={"max_tokens": order.most_tokens}),
             resume_ids=tuple(self.tokens),
+            cache_salt=order.cache_salt,
         )
 
     def accepted(self, model: AnyModel | None, stream: FrameStream) -> None:

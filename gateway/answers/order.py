@@ -34,6 +34,8 @@ class AnswerOrder:
     template_options: dict[str, Any] = field(default_factory=dict)
     sampling: Sampling = field(default_factory=Sampling)
     """Without `max_tokens`."""
+    cache_salt: str = ""
+    """Of whose requests share what workers have cached of their beginnings."""
 
     @property
     def characters(self) -> int:
@@ -49,7 +51,7 @@ class AnswerOrder:
         turns = [f"{message.role}\n{message.content}" for message in (self.messages or ())[:2]]
         begun = "\n".join(turns) or (self.prompt or "")[:_BEGINNING_CHARACTERS]
         ids = (self.prompt_ids or ())[:_BEGINNING_CHARACTERS]
-        return hashlib.blake2b(f"{begun}\n{ids}".encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(f"{self.cache_salt}\n{begun}\n{ids}".encode(), digest_size=16).hexdigest()
 
     @property
     def expected_seconds(self) -> float:

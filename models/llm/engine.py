@@ -43,13 +43,15 @@ SEED_BITS = 63
 @dataclass
 class TextRequest:
     """A prompt, as text or as token ids. resume_ids: tokens of the answer that were generated elsewhere.
-    read_whole: nobody reads the answer before it is complete, see `engine.sequence.Sequence`."""
+    read_whole: nobody reads the answer before it is complete, see `engine.sequence.Sequence`. salt: requests
+    with another one share no cached prefix with it."""
 
     request_id: str
     prompt: str | list[int]
     params: SamplingParams = field(default_factory=SamplingParams)
     resume_ids: list[int] = field(default_factory=list)
     read_whole: bool = False
+    salt: bytes = b""
 
 
 @dataclass(slots=True)
@@ -208,6 +210,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             tokens,
             min(params.max_tokens - len(resumed), room),
             payload=state,
+            salt=request.salt,
             num_resumed_tokens=len(resumed),
             read_whole=request.read_whole,
         )

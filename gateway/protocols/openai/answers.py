@@ -5,9 +5,11 @@ An object of `AnswerForm` says what a protocol calls things; chats and completio
 
 from __future__ import annotations
 
+import hmac
 import json
 import time
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from starlette.requests import Request
@@ -98,11 +100,11 @@ class Answers:
 
     def writings(self, orders: Sequence[AnswerOrder], readers: Sequence[Reader]) -> list[Writing]:
         """Raises ApiError for who may not ask for that much."""
-        priority = self.body.priority
+        priority, salt = self.body.priority, self._cache_salt()
         return [
             Writing(
                 self.gateway,
-                order,
+                replace(order, cache_salt=salt),
                 self.request_id,
                 reader,
                 self.caller.standing_for(priority, order.expected_seconds, Priority.DEFAULT),
@@ -110,6 +112,11 @@ class Answers:
             )
             for order, reader in zip(orders, readers, strict=True)
         ]
+
+    def _cache_salt(self) -> str:
+        """So that clients share no cache: an answer that begins sooner would tell what others asked."""
+        whose = f"{self.caller.tenant}\n{self.body.cache_salt or ''}".encode(errors="surrogatepass")
+        return hmac.digest(self.gateway.link_secret, b"cache salt\n" + whose, "sha256").hex()
 
     def frame(self, name: str, model: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         """An object of the answer."""

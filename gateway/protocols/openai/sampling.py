@@ -85,6 +85,8 @@ class SamplingFields(Lenient):
     """Same seed, same request, same answer; left out: drawn at random."""
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue."""
+    cache_salt: Annotated[Text, Field(min_length=1, max_length=256)] | None = None
+    """Requests with another one share no cached beginning with this; those of other clients never do."""
 
     @field_validator("logit_bias")
     @classmethod
