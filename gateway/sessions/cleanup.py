@@ -2,7 +2,7 @@
 
 An owner with too much loses their own; only then everybody's are looked at. A session that is being recorded
 is never removed. A folder without a row, which a crash or another database can leave, has the age and the
-last use that its files have.
+last use that its files have, and goes a day after these were written last.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from gateway.sessions.storage import files
 from gateway.settings import GatewaySettings
 
 _BYTES_PER_GB = 10**9
+_ORPHAN_AGE = timedelta(days=1)
+"""While the database is away, a row may come later than its files."""
 _LONGEST_DAYS = 36_500
 """No session is older; dates do not reach back as far as a setting may."""
 
@@ -82,10 +84,14 @@ class Stored:
         """When it was last used, as far as that can be believed."""
         return min(self.used_at, self.ahead_since or self.used_at)
 
+    def is_orphan(self, now: datetime) -> bool:
+        """Whether nobody knows of it: a crash came as it began, or while it was deleted."""
+        return not (self.indexed or self.active) and self.unused_from < now - _ORPHAN_AGE
+
 
 @dataclass(frozen=True)
 class Removed:
-    """A session that was removed, or would be, and why: "age", "owner" or "capacity"."""
+    """A session that was removed, or would be, and why: "age", "orphan", "owner" or "capacity"."""
 
     session_id: str
     reason: str
@@ -127,6 +133,9 @@ def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]
         old = [session for session in kept if not session.active and session.aged_from < now - limits.age]
         chosen += [Removed(session.session_id, "age", session.size_bytes) for session in old]
         kept = _without(kept, old)
+    orphans = [session for session in kept if session.is_orphan(now)]
+    chosen += [Removed(session.session_id, "orphan", session.size_bytes) for session in orphans]
+    kept = _without(kept, orphans)
     if limits.owner_bytes is not None:
         by_owner: dict[str, list[Stored]] = {}
         for session in kept:

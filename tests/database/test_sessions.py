@@ -244,6 +244,24 @@ async def test_folders_without_a_row_go_like_others_but_not_what_is_no_session(
     journal.close()
 
 
+async def test_a_folder_without_a_row_goes_a_day_after_it_was_written_last(
+    database: Database, index: SessionIndex, folder: Path
+) -> None:
+    """Its owner cannot see it, nor delete it."""
+    orphan, young = files.new_session_id(), files.new_session_id()
+    make_folder(folder, orphan, age=1.1 * DAY)
+    make_folder(folder, young, age=0.9 * DAY)
+    make_folder(folder, known := await add(database, used_at=NOW - 2 * DAY), age=2 * DAY)
+    held = files.new_session_id()
+    make_folder(folder, held, age=2 * DAY)
+    journal = files.Journal(folder / held / "recording.jsonl")
+    for entry in (folder / held / "recording.jsonl", folder / held):
+        os.utime(entry, (0, 0))
+    assert await clean(index, folder, Limits.from_numbers(30, 20)) == [Removed(orphan, "orphan", 1000)]
+    assert names_in(folder) == sorted([young, known, held])
+    journal.close()
+
+
 async def test_the_command_goes_by_the_settings_of_the_gateway(
     database_url: str, database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
