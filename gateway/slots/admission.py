@@ -38,6 +38,11 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     if begun or offered or not any(worker.serving for worker in workers):
         message = "no worker is up that can serve this request"
         return ApiError(503, "no_worker", message, retry_after_seconds=_NO_WORKER_RETRY_SECONDS)
+    return _what_nobody_has(known, requirement)
+
+
+def _what_nobody_has(known: Collection[Worker], requirement: Requirement) -> ApiError:
+    """The first of model, voice and features that no worker has whose model is `known`."""
     named, kind = requirement.model, requirement.kind
     having_the_voice = [
         worker for worker in known if worker.offers(Requirement(named, requirement.voice, kind=kind))
