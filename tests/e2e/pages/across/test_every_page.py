@@ -6,10 +6,11 @@ import re
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.chats import answer_with
+from tests.e2e.pages.sessions.recordings import record
 from tests.e2e.processes import Server, eventually
 from tests.gateway.callers.administration import ADMIN_PAGE
 
@@ -213,6 +214,25 @@ def test_a_page_of_what_is_gone_says_so_and_nothing_else(browser: Browser, fleet
         assert page.evaluate("document.querySelector('#problem p').clientWidth") >= 12 * 16
         skip = page.locator("a.skip").get_attribute("href")
         assert page.locator(skip or "").count() == 1 or page.locator("a.skip").is_hidden()
+
+
+@pytest.mark.parametrize("kind", ["book", "session"])
+def test_what_a_page_is_for_has_its_place_while_it_is_awaited(page: Page, fleet: Server, kind: str) -> None:
+    if kind == "book":
+        made = httpx.post(f"{fleet.url}/api/books", json={"title": "Sea", "blocks": [{"text": "Hello."}]})
+        path, asked = f"/book/{made.json()['id']}", "**/api/books/*"
+    else:
+        path, asked = f"/sessions/{record(fleet, 'Hello.')}", "**/api/sessions/*"
+    held: list[Route] = []
+    page.route(asked, lambda route: held.append(route))
+    page.goto(fleet.url + path)
+    waiting = page.locator(".waiting")
+    expect(waiting).to_be_visible()
+    for route in held:
+        route.continue_()
+    page.unroute(asked)
+    expect(page.get_by_text("Hello.").first).to_be_visible()
+    expect(waiting).to_be_hidden()
 
 
 _NOTHING_CHANGES = "() => document.getAnimations().every((each) => !(each instanceof CSSTransition))"
