@@ -17,6 +17,7 @@ from gateway.requests import ClipRequest
 from gateway.settings import GatewaySettings
 from tests.security.access.route_table import routes_of
 from voxfleet.cli import app
+from voxfleet.fleet.file import WorkersSection
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 
@@ -125,7 +126,7 @@ def test_every_default_that_a_document_names_behind_a_setting_is_that_of_the_cod
     units = {"": 1, " MiB": 2**20, " s": 1, " ms": 1e-3}
     named = re.compile(rf"`(\w+)` \(([\d,.]+)({'|'.join(filter(None, units))}|)\)")
     defaults: dict[str, set[Any]] = defaultdict(set)
-    for settings in (ServeSettings, GatewaySettings, WorkerSettings):
+    for settings in (ServeSettings, GatewaySettings, WorkerSettings, WorkersSection):
         for name, field in settings.model_fields.items():
             defaults[name].add(field.default)
     told = [

@@ -54,6 +54,7 @@ def plan(
     content = _read(file)
     rules = content.rules()
     running = _running(url, config)
+    priced = any("cost_per_hour" in kind.model_fields_set for kind in content.workers.values())
     for kind in plan_at(rules, time.time()):
         reported = running.pop(kind.kind, None)
         runs = None if reported is None else reported["serving"] + reported["loading"]
@@ -62,7 +63,7 @@ def plan(
         if as_json:
             typer.echo(json.dumps({**kind.describe(), "runs": runs, "replaced": replaced}))
             continue
-        typer.echo(_in_words(kind, runs, replaced))
+        typer.echo(_in_words(kind, runs, replaced, priced))
     for kind, reported in running.items():
         runs = reported["serving"] + reported["loading"]
         typer.echo(f"{kind}: {runs} run, and the file does not name it", err=as_json)
@@ -75,17 +76,17 @@ def plan(
         )
 
 
-def _in_words(kind: KindPlan, runs: int | None, replaced: int) -> str:
-    """What is asked for of one kind of workers; `runs`: None where no service was asked."""
+def _in_words(kind: KindPlan, runs: int | None, replaced: int, priced: bool) -> str:
+    """What is asked for of one kind of workers; `runs`: None where no service was asked. `priced`: the file
+    says what workers cost.
+    """
     now = f"{kind.starts} at least now"
     if runs is not None:
         now = f"{runs} run, {kind.starts} at least now"
     if replaced:
         now += f", {replaced} to be replaced by what the file says"
-    return (
-        f"{kind.kind}  {kind.model}: {now}, at most {kind.most},"
-        f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
-    )
+    cost = f" and cost {kind.most_cost_per_hour:g} an hour" if priced else ""
+    return f"{kind.kind}  {kind.model}: {now}, at most {kind.most}, which hold {kind.streams} streams{cost}"
 
 
 @fleet_app.command()

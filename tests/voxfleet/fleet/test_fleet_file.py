@@ -121,6 +121,14 @@ def test_the_command_prints_the_plan_or_what_is_wrong(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["fleet", "plan", str(tmp_path / "none.yaml")]).exit_code == 2
 
 
+def test_the_plan_names_a_cost_where_the_file_does(tmp_path: Path) -> None:
+    """A kind without one counts as 1, which is nobody's price."""
+    for kinds, costs in ((f"{{gpu: {GPU}}}", 0), (f"{{gpu: {GPU[:-1]}, cost_per_hour: 2.5}}}}", 1)):
+        file = written(f"workers: {kinds}", tmp_path)
+        told = CliRunner().invoke(app, ["fleet", "plan", str(file)])
+        assert told.exit_code == 0 and told.stdout.count("an hour") == costs
+
+
 def test_the_files_of_the_documents_are_good_ones(tmp_path: Path) -> None:
     document = (ROOT / "docs" / "fleet.md").read_text()
     examples = [part.split("```")[0] for part in document.split("```yaml\n")[1:]]
