@@ -75,7 +75,7 @@ def finetune(
     niceness: Annotated[int, typer.Option(min=0, max=19, help="How far to yield the CPUs to others.")] = 0,
 ) -> None:
     """Train a voice by recordings of it. Run it again to go on after it was stopped."""
-    from engine.errors import EngineError, OptionsError
+    from engine.errors import EngineError, OptionsError, RequestError
     from gateway.text import normalise
     from gateway.yielding import yield_cpus
     from models.config_fields import ConfigError
@@ -123,7 +123,15 @@ def finetune(
                 return is_stopped()
 
             result = train(data, out / name, options, told, in_words, stopping)
-    except (DeviceError, DatasetError, ConfigError, OptionsError, EngineError, OSError) as error:
+    except (
+        DeviceError,
+        DatasetError,
+        ConfigError,
+        OptionsError,
+        EngineError,
+        RequestError,
+        OSError,
+    ) as error:
         fail(error)
     standing = result.standing
     if not result.over:

@@ -9,11 +9,12 @@ import shutil
 import signal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
 
-from engine.errors import OptionsError
+from engine.errors import OptionsError, RequestError
 from gateway.files.folder_lock import FolderLock
 from models.voxcpm.finetuning.journal import Report
 from models.voxcpm.finetuning.run import Finetuned
@@ -124,15 +125,16 @@ def test_a_training_whose_folder_is_removed_writes_nothing_into_the_next_one(
     assert took_step == []
 
 
-def test_an_option_that_does_not_go_with_the_base_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [OptionsError("rank is of adapters"), RequestError("1.wav cannot be read as audio: it is gone", "audio")],
+)
+def test_an_option_that_does_not_go_with_the_base_and_a_recording_that_went_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def refused(*given: object) -> None:
-        raise OptionsError("rank is of adapters")
-
-    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", refused)
+    monkeypatch.setattr("models.voxcpm.finetuning.run.finetune", Mock(side_effect=error))
     result = CliRunner().invoke(app, ["finetune", str(tmp_path), "--name", "anna", "--out", str(tmp_path)])
-    assert (result.exit_code, result.stderr) == (1, "error: rank is of adapters\n")
+    assert (result.exit_code, result.stderr) == (1, f"error: {error}\n")
 
 
 @pytest.mark.parametrize("name", ["anna", 'Anna "the voice" of O\'Neil; rm -rf'])
