@@ -30,7 +30,15 @@ from rich.console import Console
 
 from voxfleet.commands.chat import chat
 from voxfleet.commands.finetune import finetune
-from voxfleet.commands.options import SERVER_URL, ApiKeyOption, ConfigOption, ServerOption, complain, fail
+from voxfleet.commands.options import (
+    SERVER_URL,
+    ApiKeyOption,
+    ConfigOption,
+    ServerOption,
+    checked_url,
+    complain,
+    fail,
+)
 from voxfleet.commands.say_command import say
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.serving.commands import drain, gateway, serve, worker
@@ -113,11 +121,10 @@ def bench(
 
     Fails if any request failed.
     """
-    from voxfleet.client.connection import base_urls, key_headers
+    from voxfleet.client.connection import key_headers
     from voxfleet.commands.bench import TEXTS, run_bench
 
     try:
-        base_urls(url)
         key_headers(api_key)
         if json_file is not None:
             json_file.open("a").close()
@@ -143,7 +150,7 @@ def doctor(
     fleet: Annotated[
         bool, typer.Option("--fleet", help="Look at a running service, not at this machine.")
     ] = False,
-    url: Annotated[str | None, typer.Option(help="Its gateway, for --fleet.")] = None,
+    url: Annotated[str | None, typer.Option(callback=checked_url, help="Its gateway, for --fleet.")] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(help="With --fleet: write a zip file for support, without secrets and texts."),

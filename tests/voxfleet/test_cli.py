@@ -131,6 +131,8 @@ def test_the_version_is_that_of_the_package() -> None:
         (("say", "Hello.", "--reference", "absent.wav"), "absent.wav"),
         (("bench", "--url", "nonsense"), "nonsense"),
         (("bench", "--url", "http://127.0.0.1:port"), "127.0.0.1:port"),
+        (("doctor", "--fleet", "--url", "http://[::1"), "http://[::1"),
+        (("fleet", "status", "absent.yaml", "--url", "http://[::1"), "http://[::1"),
         (("bench", "--json", "absent/bench.json"), "absent/bench.json cannot be written"),
         (("bench", "--json", "tests"), "tests cannot be written: Is a directory"),
         (("sing",), "sing"),

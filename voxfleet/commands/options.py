@@ -73,6 +73,19 @@ ConfigOption = Annotated[
     ),
 ]
 
+
+def checked_url(given: str | None) -> str | None:
+    """The address of a gateway, if any is given; what is none ends the command."""
+    if given is None:
+        return None
+    from voxfleet.client.connection import base_urls
+
+    try:
+        return base_urls(given)[0]
+    except ValueError as error:
+        fail(error, 2)
+
+
 ModelOption = Annotated[
     str | None,
     typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
@@ -84,7 +97,7 @@ PortOption = Annotated[
     int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
 ]
 
-ServerOption = Annotated[str, typer.Option(help="The running server.")]
+ServerOption = Annotated[str, typer.Option(callback=checked_url, help="The running server.")]
 SERVER_URL = "http://127.0.0.1:8006"
 
 ApiKeyOption = Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxfleet.commands.options import ConfigOption, HostOption, PortOption, fail
+from voxfleet.commands.options import ConfigOption, HostOption, PortOption, checked_url, fail
 from voxfleet.loading import loading
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ fleet_app = typer.Typer(no_args_is_help=True)
 FileArgument = Annotated[Path, typer.Argument(help="The fleet file.")]
 UrlOption = Annotated[
     str | None,
-    typer.Option(help="The gateway of the fleet. \\[default: this machine, with the port of serve]"),
+    typer.Option(
+        callback=checked_url,
+        help="The gateway of the fleet. \\[default: this machine, with the port of serve]",
+    ),
 ]
 _END_SECONDS = 120.0
 _POLL_SECONDS = 0.2
@@ -275,7 +278,7 @@ def _counter(url: str | None, config: Path | None) -> Counter:
     except SettingsError as error:
         fail(error, 2)
     here = url_of(settings.host, settings.port, secure=gateway.tls_certificate is not None)
-    return Counter((url or here).rstrip("/"), admin_token(gateway))
+    return Counter(url or here, admin_token(gateway))
 
 
 def _running(url: str | None, config: Path | None) -> dict[str, Any]:
