@@ -90,6 +90,11 @@ class ServeConsole:
         if self._console.is_terminal:
             self._progress.stop()
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody reads it now, and not a log."""
+        return self._console.is_terminal
+
     def say(self, message: str, style: str = "") -> None:
         """A line of the supervisor's own."""
         self._print("voxfleet", "bold", Text(message, style))

@@ -184,25 +184,26 @@ class Supervisor:
         self._console.say(f"VoxFleet is ready: {self._plan.url}{everywhere}", "bold green")
         if further := self._plan.urls[1:]:
             self._console.say(f"and so are its further gateways: {', '.join(further)}")
-        if token := self._admin_token():
-            self._console.say(f"the fleet, for you alone: {self._plan.url}/admin#token={token}")
+        if self._plan.data_dir is not None:
+            self._tell_admin_page(self._plan.data_dir / ADMIN_TOKEN)
 
     async def _is_ready(self, url: str) -> bool:
         response = await answer_of(self._client, f"{url}/ready")
         return response is not None and response.is_success
 
-    def _admin_token(self) -> str | None:
-        """The one that the gateway made and keeps; what the settings say is known to who wrote them.
+    def _tell_admin_page(self, token_file: Path) -> None:
+        """On a terminal with the token that the gateway made and keeps there; a log would keep it for others.
 
         What stands behind `#` stays in the browser: no server gets or logs it.
         """
-        if self._plan.data_dir is None:
-            return None
+        page = f"{self._plan.url}/admin"
+        if not self._console.is_terminal:
+            self._console.say(f"the fleet: {page}, opened by the token in {token_file}")
+            return
         try:
-            return read_secret(self._plan.data_dir / ADMIN_TOKEN)
+            self._console.say(f"the fleet, for you alone: {page}#token={read_secret(token_file)}")
         except (OSError, ValueError) as error:
             self._console.say(f"the admin token cannot be read: {error}", "red")
-            return None
 
     def on_line(self, service: Service, line: str) -> None:
         self._console.on_line(service, line)

@@ -117,7 +117,7 @@ def test_ctrl_c_on_a_terminal_ends_the_server_once_and_cleanly() -> None:
     output, interrupted = "", False
     for text in terminal_output(master):
         output += text
-        if "VoxFleet is ready" in output and not interrupted:
+        if "VoxFleet is ready" in output and "/admin#token=" in output and not interrupted:
             os.write(master, b"\x03")
             interrupted = True
     os.close(master)
