@@ -6,12 +6,15 @@ _BEGIN, _END = "<think>", "</think>"
 
 
 class Aloud:
-    """Leaves out what stands between the two marks, and the marks."""
+    """Leaves out what stands between the two marks, and the marks.
 
-    def __init__(self) -> None:
+    thinking: the text begins behind the first of them.
+    """
+
+    def __init__(self, thinking: bool = False) -> None:
         self._held = ""
         """What may be the beginning of a mark."""
-        self._thinking = False
+        self._thinking = thinking
 
     def add(self, text: str) -> str:
         """What is to be said of the text so far, and was not told before."""

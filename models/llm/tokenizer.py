@@ -24,8 +24,9 @@ from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 from engine.errors import RequestError
 from models.config_fields import ConfigError
 from models.encodable import check_encodable
-from models.text import CHAT, THINKING
+from models.text import BEGINS_THINKING, CHAT, THINKING
 
+_THOUGHT = "<think>"
 _LEFT_OUT = {"tools": None, "documents": None}
 """What templates are told of what nobody gave, as by transformers."""
 
@@ -80,10 +81,20 @@ class TextTokenizer:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What the chat template allows: conversations (CHAT), and being told to think (THINKING)."""
+        """What the chat template allows: conversations (CHAT), and being told to think (THINKING). And
+        whether it begins the thought, also where it is told not to (BEGINS_THINKING)."""
         if self.chat_template is None:
             return ()
-        return (CHAT, THINKING) if "enable_thinking" in self.chat_template else (CHAT,)
+        found = {CHAT: True, THINKING: "enable_thinking" in self.chat_template}
+        found[BEGINS_THINKING] = self._begins_thinking()
+        return tuple(feature for feature, there in found.items() if there)
+
+    def _begins_thinking(self) -> bool:
+        try:
+            text = self.chat_text([{"role": "user", "content": "Hello."}], enable_thinking=False)
+        except RequestError:
+            return False
+        return text.rstrip().endswith(_THOUGHT)
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text).ids

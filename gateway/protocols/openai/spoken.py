@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from gateway.adapters.naming import named_model
-from gateway.answers.answer import Written
+from gateway.answers.answer import Answer, Written
+from gateway.answers.order import BEGINS_THINKING
 from gateway.answers.several import together
 from gateway.answers.thinking import Aloud
 from gateway.answers.writing import AnswerOutcome, Writing
@@ -78,7 +79,9 @@ class Speaking(DialogueListener):
         self._on_text, self._on_audio, self._caught_up = on_text, on_audio, caught_up
         self._on_waiting = on_waiting
         self._changed = asyncio.Event()
-        self._aloud = Aloud()
+        self._answer: Answer | None = None
+        self._aloud: Aloud | None = None
+        """Once it is known which model writes."""
         self._dialogue: Dialogue | None = None
         self._waiting = ""
         """Text that the live session has not got yet."""
@@ -94,7 +97,7 @@ class Speaking(DialogueListener):
         try:
             results = await together(self._write(writing), self._dialogue.run(), self._feed())
         finally:
-            self._dialogue = None  # which refers to this
+            self._dialogue = self._answer = None  # which refer to this
         return results[0]
 
     async def _start(self, caller: Caller) -> Start:
@@ -117,9 +120,11 @@ class Speaking(DialogueListener):
         return start
 
     async def _write(self, writing: Writing) -> AnswerOutcome:
+        self._answer = writing.answer
         outcome = await writing.run()
         self._dialogue.stand_alone()
-        self._say(self._aloud.rest())
+        if self._aloud is not None:
+            self._say(self._aloud.rest())
         self._written = True
         self._changed.set()
         return outcome
@@ -133,6 +138,8 @@ class Speaking(DialogueListener):
     def wrote(self, written: Written) -> None:
         """More to say."""
         self._dialogue.persist()
+        if self._aloud is None:
+            self._aloud = Aloud(thinking=BEGINS_THINKING in self._answer.model.features)
         self._say(self._aloud.add(written.text))
 
     def _say(self, text: str) -> None:

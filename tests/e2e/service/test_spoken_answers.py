@@ -222,3 +222,16 @@ async def test_killed_speakers_are_not_noticed(start: StartFleet, model: Path) -
 
 def _busy(speakers: list[WorkerProcess]) -> WorkerProcess:
     return next(speaker for speaker in speakers if speaker.health().slots_used)
+
+
+async def test_a_thought_that_the_template_begins_is_not_spoken(tmp_path: Path) -> None:
+    """This model never ends it."""
+    thinker = telling_model(tmp_path / "thinker")
+    settings = json.loads((thinker / "tokenizer_config.json").read_text())
+    settings["chat_template"] += "{%- if add_generation_prompt %}{{- '<think>\\n' }}{%- endif %}"
+    (thinker / "tokenizer_config.json").write_text(json.dumps(settings))
+    with started_fleets() as start:
+        gateway = start.gateway([start.worker(model=str(thinker), device="cpu"), start.worker()])
+        gateway.wait_until_serving(2)
+        assert await written(gateway, SPOKEN) != ""
+        assert await heard(gateway, SPOKEN) == ("", b"")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from gateway.answers.thinking import Aloud
 
 
-def said(pieces: list[str]) -> str:
-    aloud = Aloud()
+def said(pieces: list[str], thinking: bool = False) -> str:
+    aloud = Aloud(thinking)
     return "".join(map(aloud.add, pieces)) + aloud.rest()
 
 
@@ -28,6 +28,14 @@ def said(pieces: list[str]) -> str:
 )
 def test_each_character_by_itself(text: str, expected: str) -> None:
     assert said([text]) == said(list(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Hm.</think>Yes.", "Yes."), ("never ends", ""), ("a</think>b<think>c</think>", "b")],
+)
+def test_a_text_may_begin_within_a_thought(text: str, expected: str) -> None:
+    assert said([text], thinking=True) == said(list(text), thinking=True) == expected
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "think>", "a", "</"]), max_size=12), st.data())

@@ -161,6 +161,23 @@ def test_a_template_means_what_it_means_to_transformers(tokenizer: TextTokenizer
     assert tokenizer.chat_text(messages) == expected == "Hi!"
 
 
+@pytest.mark.parametrize(
+    ("template", "features"),
+    [
+        (None, ()),
+        ("{{ messages[0].content }}", ("chat",)),
+        ("{{ raise_exception('no') }}", ("chat",)),
+        ("{% if enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}", ("chat", "thinking")),
+        ("{% if add_generation_prompt %}<think>\n{% endif %}", ("chat", "begins_thinking")),
+    ],
+)
+def test_a_template_tells_how_its_model_thinks(
+    tokenizer: TextTokenizer, template: str | None, features: tuple[str, ...]
+) -> None:
+    tokenizer.chat_template = template
+    assert tokenizer.features == features
+
+
 def test_a_template_is_compiled_once(tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = Mock(wraps=tokenizer._environment.compile)
     monkeypatch.setattr(tokenizer._environment, "compile", compiled)
