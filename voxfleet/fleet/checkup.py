@@ -152,7 +152,7 @@ def _of_workers(workers: list[dict[str, Any]], may_start: bool) -> Finding:
     told = f"{len(serving)} of {len(workers)} serve"
     if serving:
         return Finding("Workers", Verdict.OK, told)
-    if not workers and may_start:
+    if may_start and all(worker["health"] == "down" for worker in workers):
         return Finding("Workers", Verdict.OK, f"{told}; the first request starts one")
     loading = any(worker["state"] == "LOADING" for worker in workers)
     return Finding("Workers", Verdict.WARN if loading else Verdict.FAIL, told)

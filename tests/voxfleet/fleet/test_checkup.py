@@ -109,6 +109,12 @@ def test_a_worker_that_was_drained_is_missed_by_nobody() -> None:
     assert alone["Workers"].verdict is Verdict.FAIL
 
 
+def test_a_worker_that_fell_silent_is_missed_though_a_fleet_starts_another() -> None:
+    lost = {"health": "down", "state": "DOWN", "last_failure": "its registration ran out"}
+    findings = {one.subject: one.verdict for one in judge(told(fleet=fleet_of(least=0), **lost))}
+    assert (findings["Workers"], findings["Worker w0"]) == (Verdict.OK, Verdict.WARN)
+
+
 def test_two_revisions_of_a_model_are_told() -> None:
     seen = told()
     other = {**seen.workers[0], "id": "w1", "model_info": {"name": "m", "revision": "2"}}
