@@ -45,6 +45,26 @@ TOO_SHORT = {
     "sound_seconds": 0.3,
     "checks": [{"code": "audio_too_short", "severity": "error", "message": "0.4 s", "regions": []}],
 }
+COUNTED_PLAYERS = """
+const { createObjectURL, revokeObjectURL } = URL;
+let open = 0;
+window.most = 0;
+URL.createObjectURL = (blob) => {
+  window.most = Math.max(window.most, (open += 1));
+  return createObjectURL.call(URL, blob);
+};
+URL.revokeObjectURL = (url) => {
+  open -= 1;
+  return revokeObjectURL.call(URL, url);
+};
+"""
+"""How many recordings had an address for a player at most at once."""
+WATCHED_LENGTHS = """
+window.drawn = 0;
+const seen = new MutationObserver((all) => (window.drawn += all.length));
+for (const one of document.querySelectorAll(".train-entry-length"))
+  seen.observe(one, { childList: true, characterData: true, subtree: true });
+"""
 SENTENCE = "The first train of the morning leaves a little before six"
 
 
@@ -135,6 +155,29 @@ def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
         page.locator("dialog[open]").get_by_role("button", name="Delete training").click()
         expect(page.locator("#none")).to_be_visible()
         assert [text for text in watched.complaints if "422" not in text] == []  # the silent recording
+
+
+def test_many_recordings_are_measured_a_few_at_a_time_and_drawn_once(
+    browser: Browser, fleet: Server, folder: Path
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.add_init_script(COUNTED_PLAYERS)
+        open_training(page, fleet)
+        audio = (folder / "4.wav").read_bytes()
+        names = [f"{number:02}.wav" for number in range(20)]
+        page.set_input_files(
+            "#file", [{"name": name, "mimeType": "audio/wav", "buffer": audio} for name in names]
+        )
+        expect(page.locator(".train-entry-name span:first-child")).to_have_text(names)
+        expect(page.locator("#sum")).to_contain_text("20 recordings, 1 min")
+        assert 0 < page.evaluate("window.most") <= 8
+        page.evaluate(WATCHED_LENGTHS)
+        page.get_by_role("textbox", name="What is said in 07.wav").fill("Doors open at nine.")
+        page.get_by_role("button", name="Leave out 08.wav").click()
+        expect(page.locator("#sum")).to_contain_text("19 recordings")
+        assert page.evaluate("window.drawn") == 0, "lengths of all were written again"
+        assert watched.complaints == []
 
 
 def test_what_comes_while_a_training_starts_stays_and_the_consent_is_asked_for_again(

@@ -10,12 +10,19 @@ import { recordingProblem, setLabel, setMessage } from "./words.js";
 
 const MOST_CHARACTERS = 2000;
 const NAME_CHARACTERS = 80;
+/** So many are measured at once: browsers have few players. */
+const MOST_MEASURED = 8;
 
 export class Entries extends EventTarget {
   #list;
   /** By the number of each. @type {Map<string, object>} */
   #entries = new Map();
+  /** Their elements, by the same number. @type {Map<string, HTMLElement>} */
+  #rows = new Map();
   #count = 0;
+  /** What is still to be measured, and how many are. @type {object[]} */
+  #unmeasured = [];
+  #measuring = 0;
   #hearing = new Hearing((id) => this.#entries.get(id).audio);
 
   /** @param {HTMLElement} list an <ol> */
@@ -40,21 +47,27 @@ export class Entries extends EventTarget {
 
   /** @param {{audio: Blob, name: string, transcript: string, seconds?: number}[]} recordings */
   add(recordings) {
-    for (const { audio, name, transcript, seconds = null } of recordings) {
-      const id = String((this.#count += 1));
-      const entry = { id, audio, name: name.slice(-NAME_CHARACTERS), transcript, seconds, sent: null };
-      this.#entries.set(id, entry);
-      this.#list.append(this.#row(entry));
-      if (seconds === null) this.#measure(entry);
-    }
+    this.#list.append(...recordings.map((recording) => this.#begin(recording)));
     this.#changed();
+    this.#measure();
+  }
+
+  #begin({ audio, name, transcript, seconds = null }) {
+    const id = String((this.#count += 1));
+    const entry = { id, audio, name: name.slice(-NAME_CHARACTERS), transcript, seconds, sent: null };
+    const row = this.#row(entry);
+    this.#entries.set(id, entry);
+    this.#rows.set(id, row);
+    if (seconds === null) this.#unmeasured.push(entry);
+    else this.#showLength(entry);
+    return row;
   }
 
   /** Takes those away that were sent: they are somebody else's now. */
   clearSent() {
     for (const entry of this.all.filter(({ sent }) => sent)) {
       this.#rowOf(entry).remove();
-      this.#entries.delete(entry.id);
+      this.#delete(entry);
     }
     this.#hearing.keep([...this.#entries.keys()]);
     this.#changed();
@@ -85,7 +98,12 @@ export class Entries extends EventTarget {
   }
 
   #rowOf({ id }) {
-    return this.#list.querySelector(`[data-entry="${id}"]`);
+    return this.#rows.get(id);
+  }
+
+  #delete({ id }) {
+    this.#entries.delete(id);
+    this.#rows.delete(id);
   }
 
   #row(entry) {
@@ -119,7 +137,7 @@ export class Entries extends EventTarget {
   #remove(entry) {
     const row = this.#rowOf(entry);
     const next = row.nextElementSibling ?? row.previousElementSibling;
-    this.#entries.delete(entry.id);
+    this.#delete(entry);
     this.#hearing.keep([...this.#entries.keys()]);
     row.remove();
     next?.querySelector("textarea").focus();
@@ -133,21 +151,20 @@ export class Entries extends EventTarget {
     entry.sent = null;
   }
 
-  /** Its length, where this browser can play it. */
-  #measure(entry) {
-    const url = URL.createObjectURL(entry.audio);
-    const audio = new Audio();
-    audio.preload = "metadata";
-    const done = () => URL.revokeObjectURL(url);
-    audio.addEventListener("error", done);
-    audio.addEventListener("loadedmetadata", () => {
-      done();
-      if (!Number.isFinite(audio.duration) || !this.#entries.has(entry.id)) return;
-      entry.seconds = audio.duration;
-      this.#showLength(entry);
-      this.#changed();
-    });
-    audio.src = url;
+  /** Lengths, a few at a time. */
+  #measure() {
+    while (this.#measuring < MOST_MEASURED && this.#unmeasured.length > 0) {
+      this.#measuring += 1;
+      const entry = this.#unmeasured.shift();
+      lengthOf(entry.audio).then((seconds) => {
+        this.#measuring -= 1;
+        this.#measure();
+        if (seconds === null || !this.#entries.has(entry.id)) return;
+        entry.seconds = seconds;
+        this.#showLength(entry);
+        this.#changed();
+      });
+    }
   }
 
   #showLength(entry) {
@@ -155,7 +172,19 @@ export class Entries extends EventTarget {
   }
 
   #changed() {
-    for (const entry of this.all) if (entry.seconds !== null) this.#showLength(entry);
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** Seconds of a recording; null where this browser cannot play it. @param {Blob} audio @returns {Promise<number | null>} */
+function lengthOf(audio) {
+  const url = URL.createObjectURL(audio);
+  const player = new Audio();
+  player.preload = "metadata";
+  const loaded = new Promise((resolve) => {
+    player.addEventListener("error", () => resolve(null));
+    player.addEventListener("loadedmetadata", () => resolve(Number.isFinite(player.duration) ? player.duration : null));
+  });
+  player.src = url;
+  return loaded.finally(() => URL.revokeObjectURL(url));
 }
