@@ -32,10 +32,11 @@ from gateway.edge.unfinished import UnfinishedFilter
 from gateway.heaps import share_heaps
 from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
-from gateway.settings import GatewaySettings, each_problem, load_settings
+from gateway.settings import GatewaySettings, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
 from sockets.hangup import ending_at_hangup
+from sockets.setting_words import each_problem
 from telemetry.build import build
 from telemetry.process import TelemetryMissingError, check_installed
 

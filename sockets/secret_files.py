@@ -8,7 +8,6 @@ content do not count. A variable that is set wins over a file; other files of th
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource
@@ -27,11 +26,3 @@ def secret_files(settings_cls: type[BaseSettings]) -> tuple[PydanticBaseSettings
     if not Path(folder).is_dir():
         raise ValueError(f"{SECRETS_DIR_VARIABLE}: there is no folder {folder}")
     return (SecretsSettingsSource(settings_cls, secrets_dir=folder),)
-
-
-def in_words(error: Exception) -> str:
-    """Why the sources cannot be read. Of what is no JSON the library says its own class, and not the form."""
-    field = re.match(r'error parsing value for field "(\w+)"', str(error))
-    if field is None:
-        return str(error)
-    return f'{field[1]}: in the environment, or a file of secrets, it is JSON such as {{"name": ...}}'

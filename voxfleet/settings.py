@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway import settings as gateway_settings
 from gateway.settings import GatewaySettings
+from sockets.setting_words import each_problem
 from worker import settings as worker_settings
 from worker.settings import WorkerSettings
 
@@ -115,7 +116,7 @@ def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerS
 
 def problems_of(error: ValidationError) -> str:
     """What is wrong with the settings, on one line."""
-    return "; ".join(gateway_settings.each_problem(error))
+    return "; ".join(each_problem(error))
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:

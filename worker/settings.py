@@ -22,7 +22,8 @@ from pydantic_settings import (
 )
 
 from sockets.guesses import check_secret
-from sockets.secret_files import in_words, secret_files
+from sockets.secret_files import secret_files
+from sockets.setting_words import each_problem, in_words
 from telemetry import TelemetrySettings
 from telemetry.settings import split_commas
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
@@ -269,11 +270,7 @@ def load_settings(config_file: Path | str | None = None, **options: Any) -> Work
     try:
         return FileBelowEnvironment(**{key: value for key, value in options.items() if value is not None})
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        wording = (
-            "{}: {}".format(".".join(map(str, item["loc"])) or "worker", item["msg"]) for item in problems
-        )
-        raise SettingsError("; ".join(wording)) from None
+        raise SettingsError("; ".join(each_problem(error))) from None
     except (OSError, ValueError) as error:  # of the files of secrets, or the environment
         raise SettingsError(in_words(error)) from None
 

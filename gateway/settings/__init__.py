@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
@@ -40,7 +39,8 @@ from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
 from gateway.settings.training import TrainingSettings
 from gateway.settings.workers import FleetSettings
-from sockets.secret_files import in_words, secret_files
+from sockets.secret_files import secret_files
+from sockets.setting_words import in_words
 from telemetry.settings import TelemetrySettings
 
 
@@ -84,14 +84,6 @@ def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySet
         return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
     except SettingsError as error:
         raise ValueError(in_words(error)) from None
-
-
-def each_problem(error: ValidationError) -> list[str]:
-    """Each with the path of its field, where it is of one, and without the value, which may be a secret."""
-    return [
-        ": ".join(filter(None, (".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))))
-        for item in error.errors(include_url=False, include_input=False)
-    ]
 
 
 def _read_section(path: Path) -> dict[str, Any]:

@@ -67,6 +67,11 @@ def test_a_wrong_setting_is_refused(options: dict) -> None:
         load_settings(**options)
 
 
+def test_a_rule_that_is_broken_is_told_in_its_own_words() -> None:
+    with pytest.raises(SettingsError, match=r"^advertised_url: Invalid IPv6 URL$"):
+        load_settings(advertised_url="http://[::1")
+
+
 @pytest.mark.parametrize(
     "content", ["worker: [1]", "- worker", "worker: {prot: 1}", "{", "worker: {slots: many}"]
 )

@@ -12,8 +12,9 @@ from gateway.database import Database, DatabaseError
 from gateway.sessions.cleanup import Limits, Removed, clean
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.upkeep import interrupt_dead
-from gateway.settings import GatewaySettings, each_problem, load_settings
+from gateway.settings import GatewaySettings, load_settings
 from gateway.settings.storage import DATABASE_FILE
+from sockets.setting_words import each_problem
 
 
 class CleanError(Exception):
