@@ -102,9 +102,9 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     where the model has it and the processor multiplies it. None: float32 for speech, auto for text.
     """
     max_num_batched_tokens: Count | None = None
-    """Positions in one step; at least `slots`. None: 4096 on CUDA, 2048 elsewhere, 16384 for text."""
+    """Positions in one step; at least `slots`. None: 4096 on CUDA, 16384 for text; 2048 elsewhere."""
     max_prefill_tokens: Count | None = None
-    """Positions of prompts in a step that streams take part in. None: 512 for speech, 2048 for text."""
+    """Positions of prompts in a step that streams take part in. None: 512, for text on CUDA 2048."""
     max_decodes: Count | None = None
     """Streams in one step; the others are ahead of their listeners and wait. None: all."""
     max_step_seconds: Seconds | None = None

@@ -30,7 +30,7 @@ def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
     config = checkpoint.config
     logits = options.max_num_seqs * config.vocab_size * LOGITS_BYTES
     widest = max(config.hidden_size, 2 * config.intermediate_size)
-    rows = options.max_num_batched_tokens * (2 * widest + WIDTHS * config.hidden_size)
+    rows = options.batched_tokens(checkpoint.device.type) * (2 * widest + WIDTHS * config.hidden_size)
     return FIXED_RESERVE_BYTES + logits + rows * checkpoint.dtype.itemsize
 
 

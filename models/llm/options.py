@@ -15,6 +15,10 @@ _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
     "max_prefill_tokens", "threads",
 )  # fmt: skip
+BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 16384
+PREFILL_TOKENS, PREFILL_TOKENS_OF_CUDA = 512, 2048
+"""A CPU computes some hundred positions of a small model in a second. Nobody is heard during a step, and one
+that takes minutes counts as a device that hangs."""
 _BOUNDS = dict.fromkeys(_COUNTS, Bounds(1, whole=True)) | {
     "kv_host_gib": Bounds(0),
     "kv_host_share": Bounds(0, 1, above=True),
@@ -51,8 +55,9 @@ class TextOptions:
         kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
             `kv_host_share` of what is available.
         kv_bring_back: see `engine.config.EngineConfig`.
-        max_num_batched_tokens: positions in a step.
-        max_prefill_tokens: positions of prompts in a step that also decodes.
+        max_num_batched_tokens: positions in a step; None is 16384 on CUDA, 2048 elsewhere.
+        max_prefill_tokens: positions of prompts in a step that also decodes; None is 2048 on CUDA, 512
+            elsewhere.
         gpu_memory_utilization: share of a GPU's memory that may be used in all.
         kv_offload: all keys and values live on the host (`engine.attention.streamed`), in `kv_host_gib` or,
             without one, twice `kv_host_share` (half) of what is available. Steps are not recorded then.
@@ -72,8 +77,8 @@ class TextOptions:
     kv_host_gib: float | None = 0.0
     kv_host_share: float = HOST_SHARE
     kv_bring_back: BringBack = "auto"
-    max_num_batched_tokens: int = 16384
-    max_prefill_tokens: int = 2048
+    max_num_batched_tokens: int | None = None
+    max_prefill_tokens: int | None = None
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool = True
     kv_offload: bool = False
@@ -86,6 +91,15 @@ class TextOptions:
         check_numbers(self, _BOUNDS)
         check_choices(self, _CHOICES)
         check_switches(self)
+
+    def batched_tokens(self, device: str) -> int:
+        """`max_num_batched_tokens` on a device of this type, and no fewer than sequences."""
+        usual = BATCHED_TOKENS_OF_CUDA if device == "cuda" else BATCHED_TOKENS
+        return max(self.max_num_batched_tokens or usual, self.max_num_seqs)
+
+    def prefill_tokens(self, device: str) -> int:
+        """`max_prefill_tokens` on a device of this type."""
+        return self.max_prefill_tokens or (PREFILL_TOKENS_OF_CUDA if device == "cuda" else PREFILL_TOKENS)
 
 
 def text_options(**given: Any) -> TextOptions:

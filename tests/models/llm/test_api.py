@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 
 from engine.errors import EngineError, OptionsError, RequestError
 from engine.kv_cache.blocks import Blocks
+from engine.model_runner import StepResult
+from engine.scheduling.batch import ScheduledSequence
 from models.config_fields import ConfigError
 from models.llm import LLM, SamplingParams
 from models.llm.api import Completion
 from models.llm.engine import TextRequest
+from models.llm.options import TextOptions
 from tests.models.llm.checkpoints import VOCABULARY
+from tests.text_models import random_model
 
 SCRIPT = """
 from models.llm import LLM, SamplingParams
@@ -208,6 +213,27 @@ def test_an_answer_is_no_longer_than_the_model_can_be(checkpoint_directory: Path
         answer = llm.generate([[1] * 15], SamplingParams(max_tokens=100, ignore_eos=True), use_tqdm=False)[0]
     assert len(answer["token_ids"]) == 6
     assert answer["finish_reason"] == "length"
+
+
+def test_a_step_on_a_cpu_is_no_longer_than_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU computes 16,384 positions in one; here a large model would take minutes."""
+    with LLM(random_model(tmp_path, context=4096), device="cpu", max_num_seqs=2) as llm:
+        run, counts = llm._engine._runner.run, []
+
+        def counted(batch: Sequence[ScheduledSequence]) -> list[StepResult | None]:
+            counts.append([row.count for row in batch])
+            return run(batch)
+
+        monkeypatch.setattr(llm._engine._runner, "run", counted)
+        llm.add_request([1], SamplingParams(max_tokens=4, ignore_eos=True))
+        llm.step()
+        llm.add_request([2] * 3000, SamplingParams(max_tokens=1, ignore_eos=True))
+        while not llm.is_finished():
+            llm.step()
+    assert counts == [[1], [1, 512], [1, 512], [1, 512], [1464]]
+    usual = TextOptions(max_num_seqs=8)
+    assert (usual.batched_tokens("cpu"), usual.prefill_tokens("cpu")) == (2048, 512)
+    assert (usual.batched_tokens("cuda"), usual.prefill_tokens("cuda")) == (16384, 2048)
 
 
 def test_half_a_character_in_a_prompt_is_refused(llm: LLM) -> None:
