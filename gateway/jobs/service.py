@@ -28,7 +28,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.sweep import sweep
 from gateway.service import Gateway
 from gateway.sessions.recording import title_of
-from gateway.tending.failures import ending_failed, undone_at_failure, wrong_state
+from gateway.tending.failures import ending_failed, files_lost, is_lost, undone_at_failure, wrong_state
 from gateway.tending.rows import OPEN
 from gateway.tending.tending import Tending
 
@@ -154,6 +154,8 @@ class Jobs:
         files = self.files(job.id)
         if job.book_id is not None:
             await asyncio.to_thread(files.make_folder)
+        elif await is_lost(files.folder):
+            await self._fail(job, files_lost())
         return files
 
     async def begin(self, job: Job, files: JobFiles) -> Job | None:

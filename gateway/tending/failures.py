@@ -23,6 +23,16 @@ class OfAnotherBuild(Exception):
     """A gateway of another build began it, with what this one does not know: it is for such a gateway."""
 
 
+async def is_lost(folder: Path) -> bool:
+    """Whether a row's folder is gone, and not that of all of them. Raises OSError."""
+    return await asyncio.to_thread(lambda: folder.parent.is_dir() and not folder.is_dir())
+
+
+def files_lost() -> ApiError:
+    """What ends a row without a folder, as a backup may have it whose files were copied later."""
+    return ApiError(410, "files_lost", "its files are gone")
+
+
 @asynccontextmanager
 async def ending_failed(
     id: str, folder: Path, fail: Callable[[ApiError], Awaitable[None]]

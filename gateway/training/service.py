@@ -20,7 +20,7 @@ from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose, noticed_ahead
 from gateway.slots.admission import why_unservable
 from gateway.slots.requirement import Requirement
-from gateway.tending.failures import ending_failed, undone_at_failure, wrong_state
+from gateway.tending.failures import ending_failed, files_lost, is_lost, undone_at_failure, wrong_state
 from gateway.tending.orphans import remove_orphans
 from gateway.tending.rows import OPEN
 from gateway.tending.tending import Tending
@@ -157,7 +157,10 @@ class Trainings:
 
     async def to_lock(self, training: Training) -> TrainingFiles:
         """See `Work`."""
-        return self.files(training.id)
+        files = self.files(training.id)
+        if await is_lost(files.folder):
+            await self._fail(training, files_lost())
+        return files
 
     async def begin(self, training: Training, files: TrainingFiles) -> Training | None:
         """See `Work`."""

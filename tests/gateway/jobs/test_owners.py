@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -119,6 +120,26 @@ async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: py
         await sweep(gateway.jobs, gateway.gateway)
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
+
+
+async def test_a_job_whose_files_are_gone_fails_and_holds_up_nobody(tmp_path: Path) -> None:
+    """A backup may have its row, and not its folder, which was removed before the files were copied."""
+    async with running(tmp_path, reading_worker(), working=False) as gateway:
+        lost, kept = [await gateway.post() for _ in range(2)]
+        shutil.rmtree(gateway.jobs.files(lost).folder)
+        async with gateway.jobs.running():
+            failed = await gateway.until(lost, "failed")
+            await gateway.until(kept, "complete")
+        assert failed["error"]["code"] == "files_lost"
+
+
+async def test_jobs_wait_for_a_folder_of_all_that_is_away(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker(), working=False) as gateway:
+        row = await gateway.jobs.store.get(await gateway.post())
+        away = gateway.jobs.folder.rename(tmp_path / "away")
+        assert not (await gateway.jobs.to_lock(row)).lock()
+        assert (await gateway.get(row.id))["state"] == "queued"
+        away.rename(gateway.jobs.folder)
 
 
 async def test_jobs_stay_where_the_gateway_is_started_with_another_database(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import time
 import zipfile
 from datetime import UTC, datetime, timedelta
@@ -225,6 +226,17 @@ async def test_what_is_abandoned_or_without_a_row_goes(
         service.gateway.database.present = Present(lambda: time.time() + 8 * 24 * 3600)
         await service.trainings.sweep()
         assert await service.trainings.store.list(None) == []
+
+
+async def test_a_training_whose_files_are_gone_fails(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        training = await service.begin()
+        shutil.rmtree(service.trainings.files(training).folder)
+        store = service.trainings.store
+        await store.change(training, ("collecting",), state="queued")
+        assert not (await service.trainings.to_lock(await store.get(training))).lock()
+        ended = await store.get(training)
+        assert (ended.state, ended.error_code) == ("failed", "files_lost")
 
 
 async def test_what_was_abandoned_while_the_clock_was_ahead_goes_too(tmp_path: Path) -> None:

@@ -234,6 +234,7 @@ export default {
   "error.book_changed": "The book was changed elsewhere. Load it again.",
   "error.book_not_ready": "Some paragraphs have no take yet. Make them first.",
   "error.take_lost": "The audio of some takes is gone. Have those paragraphs spoken again.",
+  "error.files_lost": "Its files are gone from the server. Make it again.",
   "error.take_not_ready": "This take is not ready yet.",
   "error.storage_full": "Your texts and takes have no room for more. Delete some first.",
   "error.books_unavailable": "Books cannot be reached at the moment.",

@@ -231,6 +231,7 @@ export default {
   "error.book_changed": "此书已在别处更改，请重新加载。",
   "error.book_not_ready": "有些段落还没有录音版本，请先生成。",
   "error.take_lost": "有些录音版本的音频已丢失，请重新生成这些段落。",
+  "error.files_lost": "服务器上的相关文件已丢失，请重新创建。",
   "error.take_not_ready": "此录音版本尚未就绪。",
   "error.storage_full": "您的文本和录音版本已无空间，请先删除一些。",
   "error.books_unavailable": "暂时无法读取书。",
