@@ -222,7 +222,7 @@ async def blocks_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> 
     statement = select(BookBlock).where(BookBlock.book_id == book_id).order_by(*order)
     if with_take is not None:
         statement = statement.where(BookBlock.id.in_(blocks_with(book_id, with_take)))
-    return [block async for block in in_turns(rows, statement)]
+    return [block async for (block,) in in_turns(rows, statement)]
 
 
 def blocks_with(book_id: str, take: Any) -> Any:

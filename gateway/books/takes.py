@@ -165,6 +165,6 @@ async def takes_of(rows: AsyncSession, book_id: str, with_take: Any = None) -> d
     statement = select(Job).where(Job.book_id == book_id).order_by(*order)
     if with_take is not None:
         statement = statement.where(Job.block_id.in_(blocks_with(book_id, with_take)))
-    async for take in in_turns(rows, statement):
+    async for (take,) in in_turns(rows, statement):
         found.setdefault(take.block_id, []).append(take)
     return found

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Select, insert, text
+from sqlalchemy import Row, Select, insert, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,7 +25,7 @@ FAILURES = (DatabaseError, SQLAlchemyError, OSError)
 """What a transaction raises when the database is at fault."""
 AT_A_TIME = 100
 """Rows of which objects are made, or that are written, before anybody else has a turn."""
-Row = TypeVar("Row")
+Columns = TypeVar("Columns", bound=tuple[Any, ...])
 _STANDSTILL_SECONDS = 30.0
 _LOCK_FOR_A_WHILE = text(
     "SELECT set_config('idle_in_transaction_session_timeout', :most, true), pg_advisory_xact_lock(:key)"
@@ -76,9 +76,11 @@ async def lock(rows: AsyncSession, key: int) -> None:
         await connection.execute(_LOCK_FOR_A_WHILE, patience)
 
 
-async def in_turns(rows: AsyncSession, statement: Select[tuple[Row]]) -> AsyncIterator[Row]:
-    """The rows of a statement that may find thousands. They are made on the event loop, some at a time."""
-    found = await rows.stream_scalars(statement.execution_options(yield_per=AT_A_TIME))
+async def in_turns(rows: AsyncSession, statement: Select[Columns]) -> AsyncIterator[Row[Columns]]:
+    """The rows of a statement that may find thousands: of objects or, which is far quicker, of columns.
+    They are made on the event loop, some at a time.
+    """
+    found = await rows.stream(statement.execution_options(yield_per=AT_A_TIME))
     async for some in found.partitions():
         for row in some:
             yield row

@@ -8,10 +8,13 @@ last use that its files have, and goes a day after these were written last.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+from sqlalchemy import Row
 
 from gateway.database import Database
 from gateway.database.ahead import ahead_since
@@ -110,7 +113,7 @@ async def clean(index: SessionIndex, folder: Path, limits: Limits, *, dry_run: b
     stored = await noticed_ahead(index.database, "session", stored, present, note=not dry_run)
     indexed = {session.session_id: session.indexed for session in stored}
     removed = []
-    for item in choose(stored, limits, present):
+    for item in await asyncio.to_thread(choose, stored, limits, present):
         if dry_run or await _remove(index, folder, item, indexed[item.session_id]):
             removed.append(item)
     return removed
@@ -120,9 +123,16 @@ async def noticed_ahead(
     database: Database, kind: str, stored: list[Stored], now: datetime, *, note: bool = True
 ) -> list[Stored]:
     """All of a kind, with `ahead_since`. `note`, and what is raised: see `gateway.database.ahead`."""
-    dates = {session.session_id: max(session.created_at, session.used_at) for session in stored}
+    dates = await asyncio.to_thread(_last_dates, stored)
     ahead = await ahead_since(database, kind, dates, now, note=note)
-    return [replace(session, ahead_since=ahead.get(session.session_id)) for session in stored]
+    return [
+        replace(session, ahead_since=ahead[session.session_id]) if session.session_id in ahead else session
+        for session in stored
+    ]
+
+
+def _last_dates(stored: list[Stored]) -> dict[str, datetime]:
+    return {session.session_id: max(session.created_at, session.used_at) for session in stored}
 
 
 def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]:
@@ -167,12 +177,15 @@ def _excess(sessions: list[Stored], limit_bytes: int) -> list[Stored]:
 
 
 async def _all_sessions(index: SessionIndex, folder: Path) -> list[Stored]:
-    rows = await index.least_recently_used()
+    return await asyncio.to_thread(_with_orphans, await index.all(), folder)
+
+
+def _with_orphans(rows: Sequence[Row[Any]], folder: Path) -> list[Stored]:
     found = [
         Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state == "active", True, row.owner)
         for row in rows
     ]
-    return found + await asyncio.to_thread(_orphans, folder, {row.id for row in rows})
+    return found + _orphans(folder, {row.id for row in rows})
 
 
 def _orphans(folder: Path, known: set[str]) -> list[Stored]:

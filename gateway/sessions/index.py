@@ -16,6 +16,7 @@ from gateway.callers.turns import OwnersTurns
 from gateway.database import Database, Session
 from gateway.database.pages import Place, newest_first
 from gateway.database.tables import now
+from gateway.database.transactions import in_turns
 from gateway.sessions.search import folded_title, has_all
 from gateway.sessions.storage.recording_files import Facts
 
@@ -131,10 +132,12 @@ class SessionIndex:
         async with self.database.transaction() as rows:
             return int(await rows.scalar(select(func.coalesce(func.max(each.c.size), 0))) or 0)
 
-    async def least_recently_used(self) -> list[Session]:
-        """All sessions, active ones too, in the order in which they may be removed."""
+    async def all(self) -> list[Row[tuple[str, datetime, datetime, int, str, str]]]:
+        """Id, created_at, used_at, size_bytes, state and owner of all sessions, active ones too."""
+        row = Session
+        statement = select(row.id, row.created_at, row.used_at, row.size_bytes, row.state, row.owner)
         async with self.database.transaction() as rows:
-            return list(await rows.scalars(select(Session).order_by(Session.used_at, Session.id)))
+            return [found async for found in in_turns(rows, statement)]
 
     # -------------------------------------------------------------------------------- to be changed
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 from structlog.testing import capture_logs
 
 from gateway.database import Database, Session
 from gateway.database.present import Present
+from gateway.sessions import cleanup
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
 from gateway.sessions.storage import files
@@ -219,6 +223,33 @@ async def test_clean_up_by_capacity_takes_the_least_recently_used_first(
         removed = await clean(index, folder, Limits.from_numbers(0, limit))
         assert removed == [Removed(names[name], "capacity", gigabyte) for name in expected]
     assert names_in(folder) == [names["active"]]
+
+
+async def test_a_look_at_very_many_sessions_holds_up_nobody(
+    database: Database, index: SessionIndex, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S20: 50,000 rows were made into objects at once and compared, which took a second of each minute."""
+    made, threads = [], []
+    old = await add(database, created_at=NOW - 31 * DAY)
+    for _ in range(3):
+        await add(database)
+
+    def noted(*arguments: Any) -> list[Removed]:
+        threads.append(threading.current_thread())
+        return choose(*arguments)
+
+    def note(session: Session, _: object) -> None:
+        made.append(session)
+
+    monkeypatch.setattr(cleanup, "choose", noted)
+    event.listen(Session, "load", note)
+    try:
+        assert await clean(index, folder, Limits.from_numbers(30, 0), dry_run=True) == [
+            Removed(old, "age", 0)
+        ]
+    finally:
+        event.remove(Session, "load", note)
+    assert made == [] and threads and threading.current_thread() not in threads
 
 
 async def test_folders_without_a_row_go_like_others_but_not_what_is_no_session(
