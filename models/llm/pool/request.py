@@ -29,7 +29,7 @@ class PooledText(PooledRequest):
         asked = replace(self._request, resume_ids=[*self._request.resume_ids, *self._tokens])
         params = values_of(asked.params)
         params["logit_bias"] = list(asked.params.logit_bias.items())  # JSON has no numbers as keys
-        return values_of(asked) | {"params": params}
+        return values_of(asked) | {"params": params, "salt": asked.salt.hex()}  # nor bytes
 
     def take(self, record: Mapping[str, Any]) -> list[Reader]:
         output = TextOutput(**record)
@@ -43,7 +43,8 @@ def request_of(told: dict[str, Any]) -> TextRequest:
     """The request whose `PooledText.fields` these were."""
     params = told["params"]
     params["logit_bias"] = dict(params["logit_bias"])
-    return TextRequest(**told | {"params": SamplingParams(**params)})
+    salt = bytes.fromhex(told["salt"])
+    return TextRequest(**told | {"params": SamplingParams(**params), "salt": salt})
 
 
 def values_of(record: TextRequest | TextOutput | SamplingParams) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def test_a_request_arrives_as_it_was_with_a_seed_for_all_devices() -> None:
         top_k=5,
         logprobs=1,
     )
-    pooled = PooledText(TextRequest("r", [1, 2], params, [8], read_whole=True))
+    pooled = PooledText(TextRequest("r", [1, 2], params, [8], read_whole=True, salt=b"\xffa"))
     told = []
     for tokens in ([], [5, 6]):
         for token in tokens:
@@ -170,7 +170,7 @@ def test_a_request_arrives_as_it_was_with_a_seed_for_all_devices() -> None:
     first, second = told
     assert first.params == second.params and first.params.seed is not None
     assert {**vars(first.params), "seed": None} == vars(params)
-    assert (first.prompt, first.read_whole) == ([1, 2], True)
+    assert (first.prompt, first.read_whole, first.salt) == ([1, 2], True, b"\xffa")
     assert (first.resume_ids, second.resume_ids) == ([8], [8, 5, 6])
     assert next(pooled.stream).top == ((5, -0.5),)
 
