@@ -33,7 +33,7 @@ class TestTheStrip:
         page.click("#welcome-hear")
         expect(page.locator("#stage")).to_have_attribute("data-state", "done", timeout=30_000)
         page.click("#welcome-better")
-        expect(page.locator("#models")).to_contain_text("voxfleet serve --model openbmb/VoxCPM2")
+        expect(page.locator("#models")).to_contain_text("./start_all.sh --model openbmb/VoxCPM2")
 
     def test_other_models_are_read_from_the_beginning_on_a_phone(self, page: Page, fleet: Server) -> None:
         page.set_viewport_size({"width": 320, "height": 568})

@@ -22,7 +22,7 @@ import { TurnList } from "./turn-list.js";
 import { setMessage, t } from "./words.js";
 
 const EXAMPLES = ["plan", "letter", "why"];
-const COMMAND = "voxfleet serve --model bundled --text-model path/to/Qwen3-0.6B";
+const COMMAND = "./start_all.sh --text-model path/to/Qwen3-0.6B";
 /** In these there may be a place in line. */
 const WAITING = ["asking", "waiting"];
 /** Answers of more are not said to a screen reader by themselves. */

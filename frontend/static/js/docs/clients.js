@@ -24,7 +24,7 @@ export const CLIENTS = [
   {
     id: "home-assistant",
     name: "Home Assistant",
-    code: () => ({ shell: "VOXFLEET_HOST=0.0.0.0 VOXFLEET_WYOMING_PORT=10200 voxfleet serve" }),
+    code: () => ({ shell: "VOXFLEET_HOST=0.0.0.0 VOXFLEET_WYOMING_PORT=10200 ./start_all.sh" }),
   },
   {
     id: "livekit",

@@ -48,7 +48,7 @@ export function spoken(languages) {
 }
 
 function modelRow(size, name) {
-  const command = `voxfleet serve --model ${name}`;
+  const command = `./start_all.sh --model ${name}`;
   return h(
     "li",
     { class: "model" },

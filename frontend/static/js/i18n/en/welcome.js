@@ -15,7 +15,7 @@ export default {
   "welcome.close": "Close this notice",
 
   "models.title": "Other models",
-  "models.about": "The bundled voice is small, so that it speaks at once on any computer. Larger models know more languages and come closer to a recording. Stop the service and start it with one of these:",
+  "models.about": "The bundled voice is small, so that it speaks at once on any computer. Larger models know more languages and come closer to a recording. Stop the service and start it with one of these, in the folder of your copy:",
   "models.small": "English and Chinese, the smallest of the published ones",
   "models.middle": "English and Chinese, 44.1 kHz",
   "models.large": "30 languages, 48 kHz, wants a GPU",
