@@ -3,7 +3,7 @@
 linear/             products of few rows, in halves of K, with a few rows besides, and by tiles
 norms/              norms, with the sum before them, over ranks too
 low_rank/           what adapters add to products
-hopper/             a product that adds it, in CUDA C++
+hopper/             products that add it, in CUDA C++
 activation.py       the gate of an MLP
 rotary.py           rotation of queries and keys
 row_attention.py    attention over rows of a few tokens

@@ -10,6 +10,7 @@ The function also runs inside TorchScript (`engine/cpu/scripting.py`), hence its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,19 @@ def turns_of(slots: np.ndarray) -> np.ndarray:
     turn = np.full(len(slots), -1)
     turn[order[:count]] = np.arange(count)
     return np.concatenate([[count], order, slots[order], turn, slots]).astype(np.int32)
+
+
+def spread_out(slots: Sequence[int]) -> list[int]:
+    """An order of entries in which no few rows of a batch have many adapters, since products take longer for
+    each that a tile of them has: those with one stand evenly among the others, and those with the same one
+    follow each other.
+
+    slots: of entries, -1 for one without. Returns their indices; as they are where nobody has one.
+    """
+    adapted = sorted((i for i, slot in enumerate(slots) if slot >= 0), key=slots.__getitem__)
+    count, others = len(slots), (i for i, slot in enumerate(slots) if slot < 0)
+    places = {(2 * i + 1) * count // (2 * len(adapted)): entry for i, entry in enumerate(adapted)}
+    return [places[place] if place in places else next(others) for place in range(count)]
 
 
 def turns_size(num_entries: int) -> int:

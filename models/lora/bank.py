@@ -31,7 +31,7 @@ from torch import Tensor
 from engine.device.devices import on_device
 from engine.device.side_stream import Moment, SideStream
 from engine.errors import RequestError
-from engine.kernels.low_rank.slots import signals
+from engine.kernels.low_rank.slots import Signals, signals
 from models.lora.adapter import Adapter
 from models.lora.in_weights import InWeights
 from models.lora.layout import NO_ROOM, Kind, Products, SlotLayout, SlotShape, shape_of
@@ -65,7 +65,7 @@ class Generation:
 
     layout: SlotLayout
     storage: Tensor
-    signals: Tensor
+    signals: Signals
 
 
 class AdapterBank:

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
 from engine.kernels.hopper import linear as hopper
+from engine.kernels.hopper import row_linear
 from engine.kernels.linear.halved_linear import halved_linear
 from engine.kernels.linear.spare_rows import linear
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
@@ -111,6 +112,8 @@ def _linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
     """By tiles of our own where they pay, else by the matrix library."""
     if low_rank is not None and hopper.serves(x.numel() // x.shape[-1], weight, low_rank):
         return hopper.linear_with_adapters(x, weight, low_rank)
+    if low_rank is not None and row_linear.serves(x.numel() // x.shape[-1], weight, low_rank):
+        return row_linear.row_linear(x, weight, low_rank)
     tiling = _tiling(x, weight, LINEAR_TILINGS, gated=False) if low_rank is None else None
     return _BY_LIBRARY(x, weight, low_rank) if tiling is None else tiled_linear(x, weight, tiling)
 
@@ -140,6 +143,13 @@ def _split_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tup
     return _PARTS_APART(x, weight, low_rank)
 
 
+def _halved_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tuple[Tensor, Delta | None]:
+    if low_rank is not None and row_linear.serves(x.numel() // x.shape[-1], weight, low_rank, floats=True):
+        return row_linear.row_linear(x, weight, low_rank, floats=True)[None], None
+    return _HALVES_APART(x, weight, low_rank)
+
+
+_HALVES_APART = _apart(halved_linear)
 _PARTS_APART = _apart(partial_linear, beside=False)
 _BY_LIBRARY, _GATED_BEHIND = _around(linear), _gated(_apart(linear))
 LINEAR, GATED = _linear, _gated_linear
@@ -148,6 +158,6 @@ SPLIT = SharedProducts(
     _within(partial(split_linear, gated=True), _gated(_apart(split_linear, beside=False)), gated=True),
     _split_parts,
 )
-HALVED = SharedProducts(LINEAR, GATED, _apart(halved_linear))
+HALVED = SharedProducts(LINEAR, GATED, _halved_parts)
 PLAIN = SharedProducts(LINEAR, GATED, _apart(_whole_part))
 """Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""

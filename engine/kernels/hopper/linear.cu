@@ -7,8 +7,7 @@
 // Warps 0 to 3 and 4 to 7 are two groups that multiply; a thread of warp 8 has the memory engine bring what
 // they read, through a ring of stages in shared memory.
 //
-// Words: a program is a block of threads, a group a warp group, the memory engine TMA (cp.async.bulk.tensor), a
-// product wgmma. A step is 64 elements of K; a turn is an entry with an adapter, see turns_of.
+// Words: see programs.cuh. A step is 64 elements of K; a turn is an entry with an adapter, see turns_of.
 //
 // Before the kernel before is done (griddepcontrol.wait) programs read what no kernel of a step writes: weights,
 // matrices of adapters, and turns. Launches that share signals follow each other, on one stream.
@@ -18,40 +17,18 @@
 
 struct Arguments {
   const int* turns;    // see engine.layers.low_rank.turns_of
-  int num_entries, num_rows;
-  int repeat;          // rows of an entry in each of two branches
+  int num_entries;
+  int branch_rows;     // in each of two branches
+  int repeat;          // rows of an entry in a branch
   int num_side;
   float alpha;
   u16* hidden;         // what `down` makes, [turns][PARTS][LINES][RANK]
   int* signals;        // how many programs are done, then of each turn whether its part of hidden is there
 };
 
-constexpr int RANK = 32, LINES = 32;
-constexpr int GROUP_THREADS = 128, PRODUCER = 2 * GROUP_THREADS;
-constexpr int FULL = 0, EMPTY = 64, RESIDUAL_FULL = 56, HIDDEN_THERE = 120, BARRIERS = 16;
+constexpr int LINES = 32, PRODUCER = 2 * GROUP_THREADS;
+constexpr int RESIDUAL_FULL = OTHER_BARRIERS, HIDDEN_THERE = RESIDUAL_FULL + 8, BARRIERS = HIDDEN_THERE / 8 + 1;
 enum { BOTH_GROUPS = 1, GROUP = 2 };  // numbers of barriers of warps; GROUP and GROUP + 1 are a group's own
-
-struct Ring {
-  u32 barriers;
-  int stages, stage = 0;
-  u32 phase = 0;
-  DEVICE Ring(u32 barriers_, int stages_) : barriers(barriers_), stages(stages_) {}
-  DEVICE u32 full() const { return barriers + FULL + stage * 8; }
-  DEVICE u32 empty() const { return barriers + EMPTY + stage * 8; }
-  DEVICE void wait_full() const { barrier_wait(full(), phase); }
-  DEVICE void wait_empty() const { barrier_wait(empty(), phase ^ 1); }
-  DEVICE void next() {
-    if (++stage == stages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
-
-DEVICE int group_of() { return threadIdx.x / GROUP_THREADS; }
-DEVICE int warp_of() { return threadIdx.x / 32 % 4; }
-DEVICE int lane_of() { return threadIdx.x % 32; }
-DEVICE bool first_of_group() { return threadIdx.x % GROUP_THREADS == 0; }
 
 DEVICE int* signal_of(const Arguments& a, int turn) { return a.signals + 1 + turn; }
 // Of two ranks.
@@ -80,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCER + 32, 1) linear_with_adapt
   __shared__ __align__(8) u64 barriers_[BARRIERS];
   u32 ring = shared_address(memory), barriers = shared_address(barriers_);
   bool side = blockIdx.x < a.num_side;
-  TilePlace place = tile_place(blockIdx.x - a.num_side, a.num_rows);
+  TilePlace place = tile_place(blockIdx.x - a.num_side, a.branch_rows);
   if (threadIdx.x == PRODUCER) {
     prefetch(side ? &down : &weight);
     prefetch(side ? &entries : &x);

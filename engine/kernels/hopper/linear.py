@@ -13,7 +13,6 @@ without an adapter keep every bit that the matrix library gives them, where it s
 from __future__ import annotations
 
 import ctypes
-import logging
 from dataclasses import asdict, dataclass
 from functools import cache
 
@@ -21,21 +20,18 @@ import torch
 import triton
 from torch import Tensor
 
-from engine.device.bindings import are_known
 from engine.device.devices import on_device
-from engine.kernels.hopper.program import SOURCES, Program, with_constants
+from engine.kernels.hopper import sources
+from engine.kernels.hopper.program import Program, with_constants
+from engine.kernels.hopper.sources import BOX, RANK
 from engine.kernels.hopper.tensor_map import TensorMap
-from engine.kernels.launch import pdl
 from engine.kernels.low_rank.slots import LowRankRows
 from engine.layers.low_rank import LowRankPlace
 
-logger = logging.getLogger(__name__)
-
-CAPABILITY = (9, 0)
-RANK, BRANCHES, REPEATS = 32, 2, range(5, 17)
-"""Of adapters and entries that the kernel serves. Slots have the rank of their widest adapter. A tile has
-rows of up to 32 entries, and an entry has up to 32 rows."""
-TILE_ROWS = 128
+BRANCHES, REPEATS = 2, range(5, 17)
+"""Of entries that the kernel serves. A tile has rows of up to 32 of them, and an entry has up to 32 rows."""
+TILE_ROWS = 64
+"""In either branch."""
 MIN_SHARE, MIN_SIDE = 2 / 3, 16
 """Tiles occupy at least this share of the processors, or the library's are faster, and leave so many free."""
 _LINES = 32
@@ -45,7 +41,6 @@ _SIGNALS_BEFORE = 1
 _SIDE_STAGES = 6
 _THREADS, _MAX_REGISTERS = 288, 168
 _BF16 = 2
-_BOX = 64
 _NARROW_OUTPUTS = 1024
 """Products of so many outputs have tiles of 104 outputs, the others of 256."""
 
@@ -72,10 +67,10 @@ class LinearShape:
     @property
     def shared_bytes(self) -> int:
         """Of a tile's program and of one beside the tiles, whichever needs more."""
-        tile = self.STAGES * (TILE_ROWS + self.TILE_N) * _BOX * _BF16
-        residual = self.RESIDUAL * TILE_ROWS * self.TILE_N * _BF16
-        chunk = (self.PARTS * RANK + _LINES) * _BOX * _BF16
-        side = _SIDE_STAGES * self.chunks * chunk + _LINES * _BOX * _BF16
+        tile = self.STAGES * (BRANCHES * TILE_ROWS + self.TILE_N) * BOX * _BF16
+        residual = self.RESIDUAL * BRANCHES * TILE_ROWS * self.TILE_N * _BF16
+        chunk = (self.PARTS * RANK + _LINES) * BOX * _BF16
+        side = _SIDE_STAGES * self.chunks * chunk + _LINES * BOX * _BF16
         return max(tile + residual, side)
 
     @property
@@ -84,7 +79,7 @@ class LinearShape:
         return 4 if self.PARTS == 1 else 2
 
     def tiles(self, num_rows: int) -> int:
-        return triton.cdiv(num_rows, TILE_ROWS) * triton.cdiv(self.N, self.TILE_N)
+        return triton.cdiv(num_rows // BRANCHES, TILE_ROWS) * triton.cdiv(self.N, self.TILE_N)
 
 
 def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape | None:
@@ -97,9 +92,7 @@ def shape_of(weight: Tensor, place: LowRankPlace, residual: bool) -> LinearShape
     tile, stages, early = (104, 6, 2) if narrow else (256, 4, 1)
     shape = LinearShape(size, num_outputs, tile, stages, early, parts, first, other, int(residual))
     whole_parts = parts == 1 or first % tile == other % tile == 0
-    fits = (
-        whole_parts and num_outputs % 8 == 0 and size % (_BOX * shape.chunks) == 0 and size >= stages * _BOX
-    )
+    fits = whole_parts and num_outputs % 8 == 0 and size % (BOX * shape.chunks) == 0 and size >= stages * BOX
     return shape if fits and parts in (1, 3) and (narrow or not residual) else None
 
 
@@ -108,91 +101,51 @@ def serves(num_rows: int, weight: Tensor, rows: LowRankRows, residual: bool = Fa
 
     residual: for `add_linear_with_adapters_`.
     """
-    if weight.device.type != "cuda" or not weight.is_contiguous() or rows.slots.signals is None:
-        return False
-    if weight.dtype != torch.bfloat16 or rows.slots.storage.dtype != torch.bfloat16:
+    if not sources.could_serve(weight, rows):
         return False
     shape = shape_of(weight, rows.slots.place, residual)
-    if shape is None or not _serves_rows(num_rows, rows, shape, _processors(weight.device)):
+    if shape is None or not _serves_rows(num_rows, rows, shape, sources.processors(weight.device)):
         return False
     return _program(shape, weight.device) is not None
 
 
 def _serves_rows(num_rows: int, rows: LowRankRows, shape: LinearShape, processors: int) -> bool:
-    if rows.slots.rank != RANK or rows.branches != BRANCHES or rows.hidden is not None:
+    if (
+        rows.branches != BRANCHES
+        or num_rows % (BRANCHES * rows.num_entries)
+        or rows.repeat(num_rows) not in REPEATS
+    ):
         return False
-    if num_rows % (BRANCHES * rows.num_entries) or rows.repeat(num_rows) not in REPEATS:
-        return False
-    if _SIGNALS_BEFORE + rows.num_entries > len(rows.slots.signals):
+    if _SIGNALS_BEFORE + rows.num_entries > len(rows.slots.signals.turns):
         return False
     return MIN_SHARE * processors <= shape.tiles(num_rows) <= processors - MIN_SIDE
 
 
 @cache
-def _processors(device: torch.device) -> int:
-    """How many there are; none on devices for which the kernel is not made."""
-    if not pdl(device) or torch.cuda.get_device_capability(device) != CAPABILITY:
-        return 0
-    if not are_known():
-        logger.info("the kernel for products with adapters is not used: it needs cuda.bindings 13")
-        return 0
-    return torch.cuda.get_device_properties(device).multi_processor_count
-
-
-@cache
 def _program(shape: LinearShape, device: torch.device) -> Program | None:
-    """None where it does not compile: then the kernels around products do what it would."""
-    try:
-        return Program(
-            source_of(shape), "linear_with_adapters", device, _THREADS, shape.shared_bytes, _MAX_REGISTERS
-        )
-    except RuntimeError:
-        logger.exception("the kernel for products with adapters is not used")
-        return None
+    return sources.program_of(
+        source_of(shape), "linear_with_adapters", device, _THREADS, shape.shared_bytes, _MAX_REGISTERS
+    )
 
 
 def source_of(shape: LinearShape) -> str:
     """The kernel for a shape, in one piece."""
-    products = [
-        _product("product_of_tile", shape.TILE_N),
-        _product("product_of_slot", shape.TILE_N, in_registers=True),
-        _product("product_of_entry", shape.PARTS * RANK),
-    ]
-    parts = "\n".join((*products, _read("tiles.cuh"), _read("entries.cuh")))
-    kernel = _read("linear.cu").replace("@PARTS@", parts)
-    constants = {**asdict(shape), "SIDE_STAGES": _SIDE_STAGES, "SHARED_BYTES": shape.shared_bytes}
-    return with_constants(_read("instructions.cuh") + kernel, constants)
-
-
-def _read(name: str) -> str:
-    return (SOURCES / name).read_text()
-
-
-def _product(name: str, columns: int, in_registers: bool = False) -> str:
-    """A function for d [64, columns] += a b of 16 elements of K.
-
-    a, b: where they lie in shared memory; or a is four registers.
-    """
-    count, names = columns // 2, ["a0", "a1", "a2", "a3"] if in_registers else ["a"]
-    sums = ",".join(f"%{i}" for i in range(count))
-    *numbers, b = (f"%{count + i}" for i in range(len(names) + 1))
-    kind, letter = ("u32", "r") if in_registers else ("u64", "l")
-    a, layouts = (f"{{{','.join(numbers)}}}", "0") if in_registers else (numbers[0], "0, 0")
-    results = ",".join(f'"+f"(d[{i}])' for i in range(count))
-    operands = ", ".join(f'"{letter}"({name})' for name in names)
-    parameters = ", ".join(f"{kind} {name}" for name in names)
-    return (
-        f"DEVICE void {name}(float (&d)[{count}], {parameters}, u64 b) {{\n"
-        f'  asm volatile("wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{sums}}}, {a}, {b}, '
-        f'1, 1, 1, {layouts};" : {results} : {operands}, "l"(b));\n}}'
+    products = (
+        sources.product("product_of_tile", shape.TILE_N),
+        sources.product("product_of_slot", shape.TILE_N, in_registers=True),
+        sources.product("product_of_entry", shape.PARTS * RANK),
     )
+    parts = "\n".join((*products, sources.read("tiles.cuh", "entries.cuh")))
+    kernel = sources.read("instructions.cuh", "programs.cuh", "linear.cu").replace("@PARTS@", parts)
+    constants = {**asdict(shape), "SIDE_STAGES": _SIDE_STAGES, "SHARED_BYTES": shape.shared_bytes}
+    return with_constants(kernel, constants)
 
 
 class _Arguments(ctypes.Structure):
     _fields_ = (
         ("turns", ctypes.c_void_p),
         ("num_entries", ctypes.c_int),
-        ("num_rows", ctypes.c_int),
+        ("branch_rows", ctypes.c_int),
         ("repeat", ctypes.c_int),
         ("num_side", ctypes.c_int),
         ("alpha", ctypes.c_float),
@@ -216,27 +169,21 @@ def add_linear_with_adapters_(y: Tensor, x: Tensor, weight: Tensor, rows: LowRan
 
 
 def _launch(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, alpha: float, residual: bool) -> None:
-    _check(x, (len(y), weight.shape[1]))
-    _check(y, (len(x), len(weight)))
+    sources.check_rows(x, (len(y), weight.shape[1]))
+    sources.check_rows(y, (len(x), len(weight)))
     shape = shape_of(weight, rows.slots.place, residual)
     program = _program(shape, weight.device)
     num_rows, entries, tiles = len(x), rows.num_entries, shape.tiles(len(x))
-    side = min(_processors(weight.device) - tiles, entries)
+    side = min(sources.processors(weight.device) - tiles, entries)
     hidden = x.new_empty(entries, shape.PARTS, _LINES, RANK)
     with on_device(weight.device):
         maps = _maps(x, weight, y, rows, shape)
     arguments = _Arguments(
-        rows.turns.data_ptr(), entries, num_rows, rows.repeat(num_rows), side, alpha, hidden.data_ptr(),
-        rows.slots.signals.data_ptr(),
+        rows.turns.data_ptr(), entries, num_rows // BRANCHES, rows.repeat(num_rows), side, alpha,
+        hidden.data_ptr(), rows.slots.signals.turns.data_ptr(),
     )  # fmt: skip
     addresses = [*(each.address for each in maps), ctypes.addressof(arguments)]
     program.launch(side + tiles, addresses, weight.device)
-
-
-def _check(x: Tensor, shape: tuple[int, int]) -> None:
-    """The memory engine is told where rows lie, and would read or write beyond others."""
-    if x.shape != shape or x.dtype != torch.bfloat16 or not x.is_contiguous():
-        raise ValueError(f"rows {tuple(x.shape)} of {x.dtype} are not contiguous ones {shape} of bfloat16")
 
 
 def _maps(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, shape: LinearShape) -> list[TensorMap]:
@@ -244,12 +191,12 @@ def _maps(x: Tensor, weight: Tensor, y: Tensor, rows: LowRankRows, shape: Linear
     k, n, num_rows, slots = shape.K, shape.N, len(x), rows.slots
     num_slots, stride, ranks = len(slots.storage), slots.storage.stride(0), shape.PARTS * RANK
     place, branch = slots.place, num_rows // BRANCHES
-    columns, swizzled = (shape.TILE_N, 0) if shape.TILE_N % _BOX else (_BOX, 128)
+    columns, swizzled = (shape.TILE_N, 0) if shape.TILE_N % BOX else (BOX, 128)
     return [
-        TensorMap(x, (k, num_rows), (k,), (_BOX, TILE_ROWS)),
-        TensorMap(weight, (k, n), (k,), (_BOX, shape.TILE_N)),
-        TensorMap(y, (n, num_rows), (n,), (columns, 64), swizzled=swizzled),
-        TensorMap(x, (k, branch, BRANCHES), (k, branch * k), (_BOX, rows.repeat(num_rows), BRANCHES)),
-        TensorMap(slots.storage, (k, ranks, num_slots), (k, stride), (_BOX, ranks, 1), place.down),
+        TensorMap(x, (k, branch, BRANCHES), (k, branch * k), (BOX, TILE_ROWS, BRANCHES)),
+        TensorMap(weight, (k, n), (k,), (BOX, shape.TILE_N)),
+        TensorMap(y, (n, branch, BRANCHES), (n, branch * n), (columns, TILE_ROWS, 1), swizzled=swizzled),
+        TensorMap(x, (k, branch, BRANCHES), (k, branch * k), (BOX, rows.repeat(num_rows), BRANCHES)),
+        TensorMap(slots.storage, (k, ranks, num_slots), (k, stride), (BOX, ranks, 1), place.down),
         TensorMap(slots.storage, (RANK, n, num_slots), (RANK, stride), (RANK, shape.TILE_N, 1), place.up, 64),
     ]

@@ -1,8 +1,9 @@
-// Tiles of 128 rows and TILE_N outputs, 64 elements of K in a step; either group has 64 rows.
+// Tiles of 64 rows of either branch and TILE_N outputs, 64 elements of K in a step. A group has the rows of a branch, so
+// that both have those of the same entries.
 //
 // Behind those of K a tile has a step of 32 for each slot among its rows: up hidden. Rows of others are zeros there.
 
-constexpr int TILE_M = 128, STEP = 64, NUM_STEPS = K / STEP;
+constexpr int GROUP_M = 64, TILE_M = 2 * GROUP_M, STEP = 64, NUM_STEPS = K / STEP;
 constexpr int ROWS_BYTES = TILE_M * STEP * 2, STAGE_BYTES = ROWS_BYTES + TILE_N * STEP * 2;
 constexpr int UP_BYTES = TILE_N * RANK * 2, UPS = STAGE_BYTES / UP_BYTES;  // in a stage
 // A tile goes to memory in boxes of 64 rows; those of a residual arrive where it will leave from. Boxes of 64 columns
@@ -14,16 +15,16 @@ constexpr int RING_BYTES = STAGES * STAGE_BYTES, TILE_AT = RESIDUAL ? RING_BYTES
 constexpr int TILE_END = RING_BYTES + RESIDUAL * 2 * GROUP_BYTES;
 static_assert(TILE_AT + 2 * GROUP_BYTES <= TILE_END, "a tile lies in its ring, or behind it");
 static_assert(UPS >= 1 && UP_BYTES % 512 == 0, "up");
-static_assert(K % STEP == 0 && STAGES <= 7 && EARLY <= STAGES && STAGES <= NUM_STEPS, "steps");
+static_assert(K % STEP == 0 && STAGES <= 32 && EARLY <= STAGES && STAGES <= NUM_STEPS, "steps");
 static_assert(TILE_N % 8 == 0 && (SWIZZLED || TILE_N % 16 == 8) && STAGE_BYTES % 1024 == 0, "columns");
 static_assert(PARTS == 1 || (FIRST % TILE_N == 0 && OTHER % TILE_N == 0), "a tile belongs to one part");
 
-struct TilePlace { int row, column; };
+struct TilePlace { int row, column; };  // of a branch
 
 // Tiles that share columns are neighbours, so that they read the same weights at the same time.
-DEVICE TilePlace tile_place(int tile, int num_rows) {
-  int row_tiles = (num_rows + TILE_M - 1) / TILE_M;
-  return {tile % row_tiles * TILE_M, tile / row_tiles * TILE_N};
+DEVICE TilePlace tile_place(int tile, int branch_rows) {
+  int row_tiles = (branch_rows + GROUP_M - 1) / GROUP_M;
+  return {tile % row_tiles * GROUP_M, tile / row_tiles * TILE_N};
 }
 
 // Of 8 columns of a row of a group, in its boxes.
@@ -32,21 +33,18 @@ DEVICE u32 place_in_group(int row, int eighth) {
   return eighth / 8 * BOX_BYTES + row * 128 + ((eighth % 8 ^ (row & 7)) << 4);
 }
 
-// The slots that a tile has steps for, by the numbers of lanes: lane i knows that of the i-th entry of the tile.
+// The slots of a tile's rows, by the numbers of lanes: lane i knows that of the i-th entry of the tile.
 struct Slots {
   int slot, turn;  // -1: none
-  u32 tile;   // of rows of the tile, each once
-  u32 group;  // those that have rows of this thread's group
+  u32 different;   // each once
 
   DEVICE Slots(const TilePlace& p, const Arguments& a) {
-    int number = p.row / a.repeat + lane_of(), first = p.row + group_of() % 2 * 64;
-    int begin = max(number * a.repeat, p.row), end = min((number + 1) * a.repeat, min(p.row + TILE_M, a.num_rows));
-    const int* turns = a.turns + 1 + 2 * a.num_entries + number % a.num_entries;
-    turn = begin < end ? turns[0] : -1, slot = begin < end ? turns[a.num_entries] : -1;
-    u32 same = __match_any_sync(~0u, slot), here = __ballot_sync(~0u, begin < first + 64 && end > first);
-    bool leads = slot >= 0 && (same & ((1u << lane_of()) - 1)) == 0;
-    tile = __ballot_sync(~0u, leads);
-    group = __ballot_sync(~0u, leads && (same & here) != 0);
+    int entry = p.row / a.repeat + lane_of();
+    bool here = entry * a.repeat < min(p.row + GROUP_M, a.branch_rows);
+    const int* turns = a.turns + 1 + 2 * a.num_entries + (here ? entry : 0);
+    turn = here ? turns[0] : -1, slot = here ? turns[a.num_entries] : -1;
+    u32 same = __match_any_sync(~0u, slot);
+    different = __ballot_sync(~0u, slot >= 0 && (same & ((1u << lane_of()) - 1)) == 0);
   }
 };
 
@@ -69,24 +67,24 @@ DEVICE void bring_tile(u32 memory, u32 barriers, const TensorMap* x, const Tenso
       barrier_expect(full, STAGE_BYTES);
       load_box(at + ROWS_BYTES, weight, i * STEP, p.column, full);
     }
-    load_box(at, x, i * STEP, p.row, full);
+    load_box(at, x, i * STEP, p.row, 0, full);
     if (RESIDUAL && i == STAGES - 1) {
       barrier_expect(barriers + RESIDUAL_FULL, 2 * GROUP_BYTES);
       for (int box = 0; box < 2 * BOXES; box++) {
         u32 to = memory + TILE_AT + box * BOX_BYTES;
-        load_box(to, y, p.column + box % BOXES * BOX_COLUMNS, p.row + box / BOXES * 64, barriers + RESIDUAL_FULL);
+        load_box(to, y, p.column + box % BOXES * BOX_COLUMNS, p.row, box / BOXES, barriers + RESIDUAL_FULL);
       }
     }
   }
   __syncwarp();
-  if (slots.tile != 0) {
+  if (slots.different != 0) {
     // What all of the tile need is looked for once, or those who look would wait for each other.
     if (slots.turn >= 0)
       while (load_acquire(signal_of(a, slots.turn)) == 0) {}
     __syncwarp();
     if (brings) barrier_arrive(barriers + HIDDEN_THERE);
   }
-  for (u32 left = slots.tile; left != 0; ring.next()) {
+  for (u32 left = slots.different; left != 0; ring.next()) {
     int count = min(__popc(left), UPS);
     if (brings) {
       ring.wait_empty();
@@ -103,11 +101,13 @@ DEVICE void bring_tile(u32 memory, u32 barriers, const TensorMap* x, const Tenso
 struct Given {
   int packed;  // -1: none
 
-  DEVICE Given(int row, const Arguments& a) {
-    int number = row / a.repeat, branch = number >= a.num_entries, entry = number - branch * a.num_entries;
-    const int* turns = a.turns + 1 + 2 * a.num_entries + entry;
-    int slot = row < a.num_rows ? turns[a.num_entries] : -1;
-    packed = slot < 0 ? -1 : (slot << 10 | turns[0]) * LINES + (branch - number) * a.repeat + row;
+  // Of a branch.
+  DEVICE Given(int row, int branch, const Arguments& a) {
+    int entry = row / a.repeat;
+    bool there = row < a.branch_rows;
+    const int* turns = a.turns + 1 + 2 * a.num_entries + (there ? entry : 0);
+    int slot = there ? turns[a.num_entries] : -1;
+    packed = slot < 0 ? -1 : (slot << 10 | turns[0]) * LINES + (branch - entry) * a.repeat + row;
   }
   DEVICE int slot() const { return packed >> 15; }
   DEVICE int turn() const { return packed >> 5 & 1023; }
@@ -144,12 +144,11 @@ DEVICE void multiply_steps(float (&sums)[TILE_N / 2], u32 memory, Ring& ring, u3
 // The steps of slots, some in a stage. Rows of other slots are zeros, and slots hold finite numbers alone.
 DEVICE void multiply_slots(float (&sums)[TILE_N / 2], u32 memory, Ring& ring, const Slots& slots,
                            const u32 (&hidden)[8], const Given (&given)[2]) {
-  for (u32 left = slots.tile; left != 0; ring.next()) {
+  for (u32 left = slots.different; left != 0; ring.next()) {
     ring.wait_full();
     u32 at = memory + ring.stage * STAGE_BYTES;
     for (int i = 0; i < UPS && left != 0; i++, left &= left - 1, at += UP_BYTES) {
-      int number = __ffs(left) - 1, slot = __shfl_sync(~0u, slots.slot, number);
-      if ((slots.group >> number & 1) == 0) continue;
+      int slot = __shfl_sync(~0u, slots.slot, __ffs(left) - 1);
       u32 own[8];
 #pragma unroll
       for (int k = 0; k < 8; k++) own[k] = given[k % 2].slot() == slot ? hidden[k] : 0;
@@ -160,13 +159,12 @@ DEVICE void multiply_slots(float (&sums)[TILE_N / 2], u32 memory, Ring& ring, co
       products_commit();
       products_wait<0>();
     }
-    named_barrier(GROUP + group_of(), GROUP_THREADS);  // its other warps have seen that the stage is full, too
     if (first_of_group()) barrier_arrive(ring.empty());
   }
 }
 
-DEVICE void send_box(const TensorMap* y, int row, int column, u32 tile, int box) {
-  store_box(y, column + box * BOX_COLUMNS, row, tile + box * BOX_BYTES);
+DEVICE void send_box(const TensorMap* y, const TilePlace& p, u32 tile, int box) {
+  store_box(y, p.column + box * BOX_COLUMNS, p.row, group_of(), tile + box * BOX_BYTES);
   stores_commit();
 }
 
@@ -183,9 +181,9 @@ template <int EIGHTHS> DEVICE void place_sums(const float* sums, u32 at, float a
 }
 
 DEVICE void make_tile(u32 memory, u32 barriers, const TensorMap* y, const TilePlace& p, const Arguments& a) {
-  int group = group_of(), row = p.row + group * 64, mine = row + warp_of() * 16 + lane_of() / 4;
+  int group = group_of(), row = p.row + warp_of() * 16 + lane_of() / 4;
   Slots slots(p, a);
-  Given given[2] = {Given(mine, a), Given(mine + 8, a)};
+  Given given[2] = {Given(row, group, a), Given(row + 8, group, a)};
   int part = PARTS == 1 || p.column < FIRST ? 0 : 1 + (p.column - FIRST) / OTHER;
   kernel_before_is_done();
   Ring ring(barriers, STAGES);
@@ -194,7 +192,7 @@ DEVICE void make_tile(u32 memory, u32 barriers, const TensorMap* y, const TilePl
   for (int i = 0; i < TILE_N / 2; i++) sums[i] = 0.f;
   u32 hidden[8], last = 0;
   multiply_steps(sums, memory, ring, last, NUM_STEPS - 1);
-  if (slots.group != 0) {
+  if (slots.different != 0) {
     barrier_wait(barriers + HIDDEN_THERE, 0);
     load_hidden(hidden, given, part, a);
   }
@@ -214,7 +212,7 @@ DEVICE void make_tile(u32 memory, u32 barriers, const TensorMap* y, const TilePl
     if (j + 2 >= TILE_N / 8 || (j + 2) % (BOX_COLUMNS / 8) == 0) {
       shared_fence();
       named_barrier(GROUP + group, GROUP_THREADS);
-      if (first_of_group()) send_box(y, row, p.column, tile, j * 8 / BOX_COLUMNS);
+      if (first_of_group()) send_box(y, p, tile, j * 8 / BOX_COLUMNS);
     }
   }
   if (first_of_group()) stores_have_read();

@@ -6,5 +6,5 @@ around.py          added by two kernels around it (around_kernels.py); `row_atte
 delta.py           made apart, and added by the kernel behind the product
 into_weights.py    added to the weights themselves, for all rows
 
-Products of many rows that add it themselves are in `engine.kernels.hopper`.
+Products of many streams that add it themselves are in `engine.kernels.hopper`.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 import triton
@@ -18,26 +19,41 @@ _ALIGNED = 4
 """Kernels are compiled anew for addresses that are not multiples of 16 bytes."""
 
 
+_SIGNALS, HIDDEN = 1024, 1 << 15
+
+
+class Signals(NamedTuple):
+    """By which programs of the kernels in `engine.kernels.hopper` tell each other what is there. They leave
+    them as they want to find them.
+
+    Attributes:
+        turns: int32 [1024], of `linear`.
+        launches, hidden: int32 [2] and [2, HIDDEN], of `row_linear`.
+    """
+
+    turns: Tensor
+    launches: Tensor
+    hidden: Tensor
+
+
+def signals(device: torch.device) -> Signals:
+    """Those of launches that follow each other."""
+    sizes = ((_SIGNALS,), (2,), (2, HIDDEN))
+    return Signals(*(torch.zeros(size, dtype=torch.int32, device=device) for size in sizes))
+
+
 @dataclass(frozen=True)
 class LowRankSlots:
     """The matrices of one product in all slots of storage [slots, elements].
 
-    signals: of the launches that read them, one after the other, as `signals` makes them; None: none that
-        `engine.kernels.hopper` wants.
+    signals: of the launches that read them, one after the other; None: none that `engine.kernels.hopper`
+        wants.
     """
 
     storage: Tensor
     place: LowRankPlace
     rank: int
-    signals: Tensor | None = None
-
-
-_SIGNALS = 1024
-
-
-def signals(device: torch.device) -> Tensor:
-    """By which programs of a kernel tell each other what is there. It leaves them as it found them."""
-    return torch.zeros(_SIGNALS, dtype=torch.int32, device=device)
+    signals: Signals | None = None
 
 
 class Zeros:

@@ -10,25 +10,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
 from engine.kernels.hopper import linear as hopper
-from engine.kernels.hopper import program
-from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros, signals
-from engine.layers.low_rank import LowRankPlace, turns_of
+from engine.kernels.hopper import program, sources
+from engine.layers.low_rank import LowRankPlace
+from tests.engine.kernels.adapted_rows import H200, MOST_SHARED, rows_of
 
 ROOT = Path(__file__).parents[3]
-CPU = torch.device("cpu")
-H200, MOST_SHARED = 132, 232448 - 2048
 QKV, OUTPUT = LowRankPlace(0, 98304, 1024, (2048, 256, 256)), LowRankPlace(0, 65536, 2048, (1024,))
-
-
-def rows_of(place: LowRankPlace, streams: int = 64, rank: int = 32, branches: int = 2) -> LowRankRows:
-    storage = torch.zeros(1, place.up + sum(place.outputs) * rank)
-    turns = torch.from_numpy(turns_of(np.full(streams, -1, np.int32)))
-    return LowRankRows(LowRankSlots(storage, place, rank, signals(CPU)), turns, Zeros(CPU), branches)
 
 
 def shape(place: LowRankPlace, residual: bool = False) -> hopper.LinearShape:
@@ -59,11 +50,9 @@ def test_few_tiles_are_left_to_the_matrix_library_and_many_leave_no_room(streams
 
 def test_what_the_kernel_is_not_made_for_is_not_served() -> None:
     of_product = shape(QKV)
-    assert not hopper._serves_rows(1408, rows_of(QKV, rank=16), of_product, H200)
     assert not hopper._serves_rows(1408, rows_of(QKV, 128, branches=1), of_product, H200)
     assert not hopper._serves_rows(1408, rows_of(QKV, 32), of_product, H200)  # 22 rows in a branch
     assert not hopper._serves_rows(1408, rows_of(QKV, 176), of_product, H200)  # 4 of them
-    assert not hopper._serves_rows(1408, rows_of(QKV).with_hidden(torch.empty(0)), of_product, H200)
     weight = torch.empty(2560, 1024, dtype=torch.bfloat16)
     assert not hopper.serves(1408, weight, rows_of(QKV))  # no such device
 
@@ -73,7 +62,7 @@ def test_entries_for_whom_there_are_no_signals_are_not_served() -> None:
     processors = shape(OUTPUT).tiles(10240) + hopper.MIN_SIDE
     assert hopper._serves_rows(10230, few, shape(OUTPUT), processors)
     assert not hopper._serves_rows(10240, many, shape(OUTPUT), processors)
-    assert len(many.slots.signals) < 1 + 1024
+    assert len(many.slots.signals.turns) < 1 + 1024
 
 
 def test_rows_that_do_not_lie_as_the_memory_engine_is_told_are_refused() -> None:
@@ -98,7 +87,7 @@ class Launches:
         self.devices: list[str] = []
         """Those that are current where the memory engine is told of a tensor."""
         self._current = ""
-        monkeypatch.setattr(hopper, "_processors", lambda device: H200)
+        monkeypatch.setattr(sources, "processors", lambda device: H200)
         monkeypatch.setattr(hopper, "_program", lambda shape, device: self)
         monkeypatch.setattr(hopper, "on_device", self._on_device)
         monkeypatch.setattr(hopper, "TensorMap", self._tensor_map)

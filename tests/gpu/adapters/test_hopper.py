@@ -9,13 +9,14 @@ import torch
 from torch.nn import functional as F
 
 from engine.kernels.hopper import linear as hopper
+from engine.kernels.hopper.sources import CAPABILITY
 from engine.kernels.linear.spare_rows import add_linear_
 from engine.kernels.low_rank.slots import LowRankRows, signals
 from engine.layers.low_rank import turns_of
 from tests.gpu.adapters.additions import additions
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
-HOPPER = CUDA and torch.cuda.get_device_capability() == hopper.CAPABILITY
+HOPPER = CUDA and torch.cuda.get_device_capability() == CAPABILITY
 pytestmark = [needs_gpu, pytest.mark.skipif(not HOPPER, reason="the kernel is made for Hopper")]
 
 QKV, OUTPUT = ((2048, 256, 256), 1024), ((1024,), 2048)
@@ -83,7 +84,7 @@ def test_rows_of_other_streams_that_fill_no_tile(
         found = before.to(DEVICE, torch.bfloat16)
         hopper.add_linear_with_adapters_(found, x, weight, rows, ALPHA)
         assert error_of(found, expected) < 5e-3
-        assert not rows.slots.signals.any()
+        assert not rows.slots.signals.turns.any()
 
 
 @pytest.mark.parametrize(("repeat", "entries"), [(11, 64), (16, 44), (9, 72), (5, 128)])
@@ -101,7 +102,7 @@ def test_tiles_whose_rows_have_many_adapters(
         else:
             y = ALPHA * hopper.linear_with_adapters(x, weight, rows)
         assert error_of(y, ALPHA * expected) < 5e-3
-        assert not rows.slots.signals.any()
+        assert not rows.slots.signals.turns.any()
 
 
 @pytest.mark.parametrize("parts", [QKV, OUTPUT])
@@ -121,7 +122,7 @@ def test_a_recorded_product_serves_whoever_has_an_adapter(parts: tuple[tuple[int
         assert torch.equal(once, again)
         assert torch.equal(once.cpu()[others], plain[others])
         assert count == 0 or (once.cpu()[~others] != plain[~others]).any(dim=1).all()
-        assert not rows.slots.signals.any()
+        assert not rows.slots.signals.turns.any()
 
 
 def test_other_rows_ranks_and_slots_are_left_to_the_kernels_around_products() -> None:
