@@ -18,7 +18,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from engine.cpu.cpus import give_way_while_waiting
-from tests import app_routes, fresh_reruns, left_behind, tls_context
+from tests import fresh_reruns, left_behind
 
 settings.register_profile(
     "suite",
@@ -96,8 +96,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 pytest_runtest_protocol = left_behind.pytest_runtest_protocol
 pytest_runtest_teardown = left_behind.pytest_runtest_teardown
 pytest_runtest_setup = fresh_reruns.pytest_runtest_setup
-tls_context.share()
-app_routes.share()
+if importlib.util.find_spec("fastapi"):  # machines with a GPU may lack it, where kernels alone are tested
+    from tests import app_routes, tls_context
+
+    tls_context.share()
+    app_routes.share()
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]
 

@@ -1,5 +1,5 @@
-// Tiles of 64 rows of either branch and TILE_N outputs, 64 elements of K in a step. A group has the rows of a branch, so
-// that both have those of the same entries.
+// Tiles of 64 rows of either branch and TILE_N outputs, 64 elements of K in a step. A group has the rows of a branch,
+// so that both have those of the same entries.
 //
 // Behind those of K a tile has a step of 32 for each slot among its rows: up hidden. Rows of others are zeros there.
 

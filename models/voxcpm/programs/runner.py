@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import EngineError
+from engine.layers.low_rank import spread_out
 from engine.model_runner import StepResult
 from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
 from engine.scheduling.batch import ScheduledSequence
@@ -84,11 +85,13 @@ class ProgramRunner(AheadRunner):
         flights = []
         for num_steps, together in waiting.items():
             for group in self._groups([batch[i].sequence for i in together]):
-                rows = [together[i] for i in group]
-                flight = self._launch_patches_of([Position.of(batch[i]) for i in rows], num_steps)
+                wanted = {batch[together[i]].sequence: together[i] for i in group}
+                rows = [Position.of(batch[i]) for i in wanted.values()]
+                flight = self._launch_patches_of(rows, num_steps)
                 if flight is not None:
-                    served.update(rows)
-                    flights.append(Flight(flight.launched, flight.rows, rows))
+                    served.update(wanted.values())
+                    of_rows = [wanted[row.sequence] for row in flight.rows]
+                    flights.append(Flight(flight.launched, flight.rows, of_rows))
         return flights
 
     def _launch_replays(self, batch: Rows[ScheduledSequence], served: set[int]) -> None:
@@ -117,8 +120,8 @@ class ProgramRunner(AheadRunner):
         return True
 
     def _launch_patches_of(self, rows: list[Position], num_steps: int) -> Flight | None:
-        """The next patch of each sequence; None when there is no program for so many, or no slots for all
-        their adapters."""
+        """The next patch of each sequence, those with adapters spread out; None when there is no program for
+        so many, or no slots for all their adapters."""
         longest = max(row.start + 1 for row in rows)
         program, adapters = (
             self._programs.for_decodes(len(rows), longest),
@@ -126,6 +129,8 @@ class ProgramRunner(AheadRunner):
         )
         if program is None or adapters is None:
             return None
+        order = spread_out(adapters)
+        rows, adapters = [rows[i] for i in order], [adapters[i] for i in order]
         program = self._with_adapters(program, adapters)
         slots = self._streams.slots([row.sequence for row in rows])
         placed = list(zip(rows, slots, adapters, strict=True))

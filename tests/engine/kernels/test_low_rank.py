@@ -13,7 +13,7 @@ from engine.kernels.low_rank.around import LowRankTiling, apart, expand_, shrink
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kernels.norms.add_and_norm import add_and_norm
 from engine.kernels.row_attention import RowLaunch, row_attention, row_attention_and_shrink, shrinks
-from engine.layers.low_rank import LowRankPlace, entries_of, turns_of, turns_size
+from engine.layers.low_rank import LowRankPlace, entries_of, spread_out, turns_of, turns_size
 
 BEFORE = 64
 """Elements of a slot before the product's own."""
@@ -261,3 +261,22 @@ def test_a_product_refuses_what_it_does_not_add_itself() -> None:
         assert not adds_itself(x, weight, rows, split=False)
         with pytest.raises(ValueError, match="adds_itself"):
             split_linear(x, weight, low_rank=rows)
+
+
+def test_entries_with_adapters_stand_evenly_among_the_others() -> None:
+    assert spread_out([3, 1, 2, -1, -1, -1, -1, -1, -1]) == [3, 1, 4, 5, 2, 6, 7, 0, 8]
+    assert spread_out([-1] * 5) == [0, 1, 2, 3, 4] and spread_out([]) == []
+    for adapted in range(65):
+        slots = [0] * adapted + [-1] * (64 - adapted)
+        order = spread_out(slots)
+        assert sorted(order) == list(range(64))
+        for few in range(1, 65):
+            counts = [sum(slots[i] >= 0 for i in order[at : at + few]) for at in range(65 - few)]
+            assert max(counts) - min(counts) <= 1 or adapted in (0, 64)
+
+
+def test_entries_with_the_same_adapter_follow_each_other() -> None:
+    slots = [i % 8 for i in range(64)]
+    assert [slots[i] for i in spread_out(slots)] == [i // 8 for i in range(64)]
+    mixed = [i % 4 if i % 2 else -1 for i in range(16)]
+    assert [mixed[i] for i in spread_out(mixed) if mixed[i] >= 0] == [1, 1, 1, 1, 3, 3, 3, 3]
