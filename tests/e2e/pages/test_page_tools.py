@@ -134,7 +134,7 @@ def book(page: Page, fleet: Server, recorded: str) -> None:
 def train(page: Page, fleet: Server, recorded: str) -> None:
     answer_with(page, EVERY_STATE)
     open_page(page, f"{fleet.url}/train")
-    expect(page.locator(".train-card[data-state=complete]")).to_be_visible()
+    expect(page.locator("[data-training=t_Carla]")).to_be_visible()
     with tempfile.TemporaryDirectory() as folder:
         page.set_input_files("#file", write_voice(Path(folder) / "1.wav", 4.0))
         expect(page.locator(".train-entry-length")).to_contain_text("4")
