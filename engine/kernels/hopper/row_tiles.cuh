@@ -4,7 +4,7 @@ constexpr int STEP = 128, NUM_STEPS = K / STEP, ROWS_BOX = ROWS * 128, WEIGHT_BO
 constexpr int WEIGHTS_AT = 2 * ROWS_BOX, STAGE_BYTES = 2 * (ROWS_BOX + WEIGHT_BOX);
 constexpr int UP_AT = STAGES * STAGE_BYTES, UP_BYTES = TILE_N * RANK * 2;
 constexpr int SUMS_AT = UP_AT + MAX_SLOTS * UP_BYTES, HIDDEN_AT = SUMS_AT + MAKERS * TILE_N / 4 * 4;
-constexpr int AT_ONCE = 4;  // slots
+constexpr int AT_ONCE = 8;  // slots
 constexpr int PAUSE = 400;  // ns
 constexpr int LINE_BYTES = RANK * 2 + 16, TILE_END = HIDDEN_AT + ROWS * LINE_BYTES;  // lines that share no banks
 static_assert(K % (2 * STEP) == 0 && STAGES <= 32 && STAGES <= NUM_STEPS, "steps");
