@@ -18,9 +18,11 @@ _migrate = database._upgrade
 @functools.cache
 def _statements(migrations: Path, head: str) -> list[str]:
     """What makes of an empty database what the migrations make of it."""
-    with create_engine("sqlite://").begin() as connection:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
         _migrate(connection, None)
         dumped = list(connection.connection.driver_connection.iterdump())
+    engine.dispose()
     return dumped[1:-1]  # without BEGIN and COMMIT
 
 

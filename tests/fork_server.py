@@ -24,8 +24,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from fastapi import routing
-
 from gateway.app import create_app
 from gateway.settings import load_settings
 from sockets.authorities import authorities
@@ -149,8 +147,7 @@ def _prepare() -> None:
     tls_context.share()
     authorities()
     app_routes.share()
-    for _ in routing.iter_route_contexts(create_app(load_settings(worker_urls="http://127.0.0.1:9")).routes):
-        pass
+    app_routes.prepare(create_app(load_settings(worker_urls="http://127.0.0.1:9")))
     empty_databases.share()
     empty_databases.prepared()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import httpx
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.routing import iter_route_contexts
+import pytest
+from fastapi import APIRouter, FastAPI, Request, routing
+
+from tests import app_routes
 
 router = APIRouter()
 
@@ -26,6 +28,11 @@ async def answer(app: FastAPI, path: str) -> tuple[int, object]:
     return answered.status_code, answered.json()
 
 
+def test_fastapi_prepares_routes_where_it_is_looked_for() -> None:
+    assert app_routes._build is not None, "_IncludedRouter._build_effective_context of FastAPI is gone"
+    assert hasattr(routing, "iter_route_contexts")
+
+
 async def test_each_application_answers_for_itself_by_routes_that_are_prepared_once() -> None:
     first, second, elsewhere = application("first"), application("second"), application("third", "/there")
     assert await answer(first, "/name/1") == (200, "first 1")
@@ -34,5 +41,14 @@ async def test_each_application_answers_for_itself_by_routes_that_are_prepared_o
     assert await answer(elsewhere, "/there/name/3") == (200, "third 3")
     assert (await answer(elsewhere, "/name/3"))[0] == 404
     assert await answer(first, "/name/4") == (200, "first 4")
-    prepared = [next(iter_route_contexts(app.routes))._route_context for app in (first, second, elsewhere)]
+    prepared = [
+        next(routing.iter_route_contexts(app.routes))._route_context for app in (first, second, elsewhere)
+    ]
     assert prepared[0] is prepared[1] and prepared[0] is not prepared[2]
+
+
+async def test_an_application_that_overrides_dependencies_is_refused() -> None:
+    app = application("overrides")
+    app.dependency_overrides[name] = application
+    with pytest.raises(RuntimeError, match="dependency_overrides"):
+        await answer(app, "/name/1")
