@@ -11,12 +11,14 @@ import contextlib
 import io
 import json
 import os
+from pathlib import Path
 from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from gateway.files.kept_secrets import read_secret
 from sockets.stderr import Patience, opened_anew
 from sockets.untrusted import printable_lines
 from voxfleet.processes.service import Health, Service
@@ -63,9 +65,12 @@ class ServeConsole:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Output(highlight=False, soft_wrap=True)
+        self._is_terminal = False
+        """Whether somebody reads it now, and not a log that was given colours (FORCE_COLOR)."""
         with contextlib.suppress(OSError, ValueError):  # no file of the system
             if os.isatty(self._console.file.fileno()):
                 self._console.file = _Terminal(self._console.file)
+                self._is_terminal = True
         self._progress = Progress(
             TextColumn("{task.description:>9}", style="bold"),
             BarColumn(),
@@ -90,14 +95,26 @@ class ServeConsole:
         if self._console.is_terminal:
             self._progress.stop()
 
-    @property
-    def is_terminal(self) -> bool:
-        """Whether somebody reads it now, and not a log."""
-        return self._console.is_terminal
-
     def say(self, message: str, style: str = "") -> None:
         """A line of the supervisor's own."""
         self._print("voxfleet", "bold", Text(message, style))
+
+    def say_admin_page(self, page: str, token_file: Path) -> None:
+        """On a terminal with the token that the gateway made and keeps there; a log would keep it for others.
+
+        What stands behind `#` stays in the browser: no server gets or logs it. Where there is no such file,
+        the gateway has said why.
+        """
+        if not self._is_terminal:
+            opened = f", opened by the token in {token_file.absolute()}" if token_file.exists() else ""
+            self.say(f"the fleet: {page}{opened}")
+            return
+        try:
+            token = read_secret(token_file)
+        except (OSError, ValueError) as error:
+            self.say(f"the admin token cannot be read: {error}", "red")
+        else:
+            self.say(f"the fleet, for you alone: {page}#token={token}" if token else f"the fleet: {page}")
 
     def on_line(self, service: Service, line: str) -> None:
         style = self._styles.setdefault(service.name, CHILD_STYLES[len(self._styles) % len(CHILD_STYLES)])

@@ -23,7 +23,7 @@ from typing import Protocol
 
 import httpx
 
-from gateway.files.kept_secrets import ADMIN_TOKEN, read_secret
+from gateway.files.kept_secrets import ADMIN_TOKEN
 from voxfleet.processes.child_process import voxfleet_command
 from voxfleet.processes.service import Health, RestartPolicy, Service
 from voxfleet.processes.worker_service import (
@@ -185,25 +185,11 @@ class Supervisor:
         if further := self._plan.urls[1:]:
             self._console.say(f"and so are its further gateways: {', '.join(further)}")
         if self._plan.data_dir is not None:
-            self._tell_admin_page(self._plan.data_dir / ADMIN_TOKEN)
+            self._console.say_admin_page(f"{self._plan.url}/admin", self._plan.data_dir / ADMIN_TOKEN)
 
     async def _is_ready(self, url: str) -> bool:
         response = await answer_of(self._client, f"{url}/ready")
         return response is not None and response.is_success
-
-    def _tell_admin_page(self, token_file: Path) -> None:
-        """On a terminal with the token that the gateway made and keeps there; a log would keep it for others.
-
-        What stands behind `#` stays in the browser: no server gets or logs it.
-        """
-        page = f"{self._plan.url}/admin"
-        if not self._console.is_terminal:
-            self._console.say(f"the fleet: {page}, opened by the token in {token_file}")
-            return
-        try:
-            self._console.say(f"the fleet, for you alone: {page}#token={read_secret(token_file)}")
-        except (OSError, ValueError) as error:
-            self._console.say(f"the admin token cannot be read: {error}", "red")
 
     def on_line(self, service: Service, line: str) -> None:
         self._console.on_line(service, line)

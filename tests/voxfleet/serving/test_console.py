@@ -9,10 +9,12 @@ import pty
 import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from sockets import stderr
 from tests.voxfleet.conftest import PATIENCE_SECONDS, ROOT, voxfleet
@@ -184,3 +186,38 @@ def test_a_terminal_that_stands_still_holds_up_nothing(monkeypatch: pytest.Monke
         heard = os.read(ours, 1 << 16)
         os.close(ours)  # which ends whoever still waits for it
         assert is_done and b"a line of a child" in heard
+
+
+PAGE = "http://127.0.0.1:8006/admin"
+TOKEN = "the-admin-token-of-tests"
+
+
+def said_on_a_terminal(token_file: Path) -> str:
+    ours, theirs = os.openpty()
+    with open(theirs, "w") as file:
+        ServeConsole(Output(file=file, highlight=False, soft_wrap=True)).say_admin_page(PAGE, token_file)
+        heard = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+    return heard
+
+
+def test_a_terminal_alone_gets_the_admin_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours may be asked for where a log is kept, and make it no terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    token_file, log = tmp_path / "admin-token", tmp_path / "log"
+    token_file.write_text(TOKEN)
+    assert f"{PAGE}#token={TOKEN}" in said_on_a_terminal(token_file)
+    monkeypatch.chdir(tmp_path)
+    with log.open("w") as file:
+        ServeConsole(Output(file=file, highlight=False, soft_wrap=True)).say_admin_page(
+            PAGE, Path("admin-token")
+        )
+    assert TOKEN not in log.read_text()
+    assert f"{PAGE}, opened by the token in {token_file}" in Text.from_ansi(log.read_text()).plain
+
+
+def test_without_a_file_of_the_token_the_page_alone_is_said(tmp_path: Path, printed: io.StringIO) -> None:
+    assert said_on_a_terminal(tmp_path / "none").rstrip().endswith(PAGE)
+    console_on(printed, terminal=False).say_admin_page(PAGE, tmp_path / "none")
+    assert printed.getvalue() == f" voxfleet | the fleet: {PAGE}\n"
