@@ -55,9 +55,8 @@ def turns_of(slots: np.ndarray) -> np.ndarray:
 
 
 def spread_out(slots: Sequence[int]) -> list[int]:
-    """An order of entries in which no few rows of a batch have many adapters, since products take longer for
-    each that a tile of them has: those with one stand evenly among the others, and those with the same one
-    follow each other.
+    """An order of entries that suits products, whose tiles of rows take longer for each adapter that they
+    have: entries with one stand evenly among the others, and those with the same one follow each other.
 
     slots: of entries, -1 for one without. Returns their indices; as they are where nobody has one.
     """

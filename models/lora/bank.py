@@ -137,6 +137,7 @@ class AdapterBank:
     def _make(self, layout: SlotLayout) -> Generation:
         try:
             storage = torch.zeros(self.num_slots, layout.size, dtype=self._dtype, device=self.device)
+            return Generation(layout, storage, signals(self.device))
         except torch.OutOfMemoryError as error:
             size = self.num_slots * layout.size * self._dtype.itemsize
             raise RequestError(
@@ -146,7 +147,6 @@ class AdapterBank:
                 param="adapter",
                 code="adapter_too_large",
             ) from error
-        return Generation(layout, storage, signals(self.device))
 
     def fetch(self, adapter: SlotAdapter) -> bool:
         """Begin to copy an adapter that a request will need, if a slot is free or one is not `needed`.

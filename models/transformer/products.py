@@ -109,7 +109,7 @@ def _tiling(x: Tensor, weight: Tensor, told: Tilings, gated: bool) -> Tiling | N
 
 
 def _linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-    """By tiles of our own where they pay, else by the matrix library."""
+    """By kernels that add what adapters do, or by tiles of our own, where they pay; else by the library."""
     if low_rank is not None and hopper.serves(x.numel() // x.shape[-1], weight, low_rank):
         return hopper.linear_with_adapters(x, weight, low_rank)
     if low_rank is not None and row_linear.serves(x.numel() // x.shape[-1], weight, low_rank):

@@ -32,7 +32,7 @@ DEVICE float product_of(const uint4& m, const float (&x)[8]) {
   return fmaf(high_of(m.w), x[7], fmaf(low_of(m.w), x[6], sum));
 }
 
-// Eight lanes in a row add up, and each is left with an eighth of the sums, from the one on that it returns.
+// Eight lanes in a row add up their sums. Each is left with an eighth of them; it returns the number of the first.
 template <int HALF, int APART> DEVICE int add_up(float (&sums)[RANKS / 4]) {
   bool upper = (lane_of() & APART) != 0;
 #pragma unroll
@@ -81,7 +81,8 @@ DEVICE void make_items(u8* memory, u32 barriers, const Arguments& a) {
   }
 }
 
-// Adds up what warps made of an item. By a warp of its own, while the others go on. A zero that is there is -0.
+// Adds up what warps made of an item. By a warp of its own, while the others go on. A sum of 0 is written as -0, since
+// 0 says that nothing is there yet.
 DEVICE void give_items(u8* memory, const Arguments& a) {
   kernel_before_is_done();
   u32* hidden = hidden_of(a);

@@ -1,11 +1,12 @@
 // y = x W^T, and up (down x) for rows with an adapter: up to 64 rows, each an entry of its own.
 //
-// Programs take a processor each, and all of them run at once. The first `num_side` make `down x`, of 512 elements of K
-// at a time. The others make a tile each, of all rows and TILE_N outputs. Two groups of a tile take the steps of K in
-// turn, and then slots: up hidden, with zeros in the rows of others. Its third group reads hidden meanwhile.
+// Programs take a processor each. The first `num_side` make `down x`, of 512 elements of K at a time. They begin first
+// and wait for no others, so nobody waits for them in vain. The others make a tile each, of all rows and TILE_N
+// outputs. Two groups of a tile take the steps of K in turn, and then slots: up hidden, with zeros in the rows of
+// others. Its third group reads hidden meanwhile.
 //
-// What no kernel of a step writes is brought before the kernel before is done, as much as there is room for: to read it
-// is what takes long.
+// To read weights and adapters takes longest. No kernel of a step writes them, so programs fill the room that they have
+// with them before the kernel before is done.
 //
 // What `down` makes is there when it is no longer the zero that stood there before, so that it is waited for by reading
 // it. A launch writes one of two places and leaves zeros in the other, for the next one.
@@ -19,7 +20,7 @@ struct Arguments {
   const int* turns;  // see engine.layers.low_rank.turns_of
   int num_rows, num_side;
   int* signals;      // how many programs are done, and in which place launches write
-  u32* hidden;       // what `down` makes of parts of K, as bits of floats, [2][HIDDEN]
+  u32* hidden;       // bits of floats, [2][HIDDEN], of which [turns][SPLITS of K][PARTS][RANK] are in use
   const u16* x;
   void* y;           // [num_rows, N], of floats or bf16
 };
@@ -43,7 +44,7 @@ static_assert(TILE_END <= SHARED_BYTES && SIDE_END <= SHARED_BYTES, "shared memo
 DEVICE void leave(const Arguments& a) {
   if (count_up(a.signals) < gridDim.x - 1) return;
   a.signals[0] = 0;
-  a.signals[1] ^= 1;
+  __stcg(a.signals + 1, __ldcg(a.signals + 1) ^ 1);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCER + 32, 1) row_linear_with_adapters(

@@ -2,7 +2,7 @@
 
 So are the language models' products when they go on from a patch. One kernel, in CUDA C++ (`row_linear.cu`):
 32 outputs are a tile, a processor each, and the others make `down x` meanwhile. Rows without an adapter keep
-every bit that they have where nobody has one.
+every bit that this kernel gives them where nobody has one; the matrix library sums up in another order.
 
     if serves(num_rows, weight, rows):
         y = row_linear(x, weight, rows)
@@ -27,15 +27,17 @@ from engine.kernels.low_rank.slots import HIDDEN, LowRankRows
 from engine.layers.low_rank import LowRankPlace
 
 ROWS = range(49, 65)
-"""For which it serves. For fewer the products around it are others."""
+"""For which it serves. For fewer the language models' products of a step are others (`halved_linear`)."""
 MAX_SLOTS = 32
 """A tile has `up` of all of them."""
 _TILE_ROWS, _TILE, _MIN_SIDE = 64, 32, 32
+"""Rows and outputs of a tile, and how many processors the tiles leave at least."""
 _STAGES, _STEP = 6, 2 * BOX
 _WARPS, _PLACES = 8, 4
 """Of a program beside the tiles, and how many of its items are added up behind it."""
 _ITEM = _WARPS * BOX
-_THREADS, _MAX_REGISTERS = 416, 152
+_THREADS, _MAX_REGISTERS = 416, 128
+"""Of a program and of a thread. Four of its 13 warps share a quarter of a processor, with 16384 registers."""
 _BF16, _FLOAT = 2, 4
 
 
@@ -135,12 +137,14 @@ class _Arguments(ctypes.Structure):
 def row_linear(x: Tensor, weight: Tensor, rows: LowRankRows, floats: bool = False) -> Tensor:
     """x [..., K], contiguous, and weight [N, K] -> [rows, N]: x W^T and what is added, where it `serves`.
 
-    floats: fp32, which has not been rounded, instead of bf16. Raises ValueError for other rows.
+    floats: fp32, which has not been rounded, instead of bf16. Raises ValueError for other rows and shapes.
     """
-    num_rows, (num_outputs, size) = x.numel() // x.shape[-1], weight.shape
-    x = x.view(num_rows, -1)
-    sources.check_rows(x, (num_rows, size))
+    num_rows, (num_outputs, size) = rows.num_entries, weight.shape
     shape = shape_of(weight, rows.slots.place, floats)
+    if shape is None:
+        raise ValueError(f"no kernel for a weight {tuple(weight.shape)} with {rows.slots.place}")
+    x = x.flatten(0, -2)
+    sources.check_rows(x, (num_rows, size))
     program, signals = _program(shape, weight.device), rows.slots.signals
     y = x.new_empty(num_rows, num_outputs, dtype=torch.float32 if floats else x.dtype)
     with on_device(weight.device):

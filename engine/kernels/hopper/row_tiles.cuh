@@ -8,7 +8,7 @@ constexpr int AT_ONCE = 8;  // slots
 constexpr int PAUSE = 400;  // ns
 constexpr int LINE_BYTES = RANK * 2 + 16, TILE_END = HIDDEN_AT + ROWS * LINE_BYTES;  // lines that share no banks
 static_assert(K % (2 * STEP) == 0 && STAGES <= 32 && STAGES <= NUM_STEPS, "steps");
-static_assert(STAGES % 2 == 0, "a stage belongs to one group, or the other would take an older turn of it for its own");
+static_assert(STAGES % 2 == 0, "a stage belongs to one group, or the other one would not see that it was filled twice");
 static_assert(N % TILE_N == 0 && FIRST % TILE_N == 0 && OTHER % TILE_N == 0, "a tile belongs to one part");
 
 struct Slots { int count, slot[MAX_SLOTS]; };  // each once, in the order of turns
@@ -55,7 +55,7 @@ DEVICE void bring_tile(u32 memory, u32 barriers, const TensorMap* x, const Tenso
   }
 }
 
-// Of two turns, -1 for none, eight ranks. Whether all parts of K are there.
+// Eight ranks of two turns, -1 for none. Returns whether `down` has made all of them.
 DEVICE bool add_up_parts(float (&sums)[2][8], const u32* hidden, const int (&turn)[2]) {
   bool there = true;
 #pragma unroll
@@ -73,8 +73,8 @@ DEVICE bool add_up_parts(float (&sums)[2][8], const u32* hidden, const int (&tur
   return there;
 }
 
-// To shared memory, a line for each row; zeros for those without an adapter. Four threads have a row, eight ranks each,
-// and another one.
+// To shared memory, a line for each row; zeros for those without an adapter. Four threads have rows r and r + 32, eight
+// ranks each.
 DEVICE void read_hidden(u8* shared, u32 barriers, int part, const Arguments& a) {
   int row = threadIdx.x % GROUP_THREADS / 4, rank = threadIdx.x % 4 * 8;
   const int* turns = a.turns + 1 + 2 * a.num_rows;

@@ -21,7 +21,7 @@ class TensorMap:
     """Boxes of a bf16 tensor.
 
     Args:
-        tensor: keeps the memory; contiguous in its last dimension.
+        tensor: whose memory it is; the caller keeps that. Contiguous in its last dimension.
         shape, strides: of what the engine sees from `offset` on, in elements, the innermost dimension first.
             Its stride is 1 and not among `strides`, which are multiples of 8.
         box: the shape of a box, likewise.

@@ -20,6 +20,7 @@ _ALIGNED = 4
 
 
 _SIGNALS, HIDDEN = 1024, 1 << 15
+"""How many there are, and how many numbers of `down x` of all rows a product of single rows may have."""
 
 
 class Signals(NamedTuple):
@@ -28,7 +29,7 @@ class Signals(NamedTuple):
 
     Attributes:
         turns: int32 [1024], of `linear`.
-        launches, hidden: int32 [2] and [2, HIDDEN], of `row_linear`.
+        launches, hidden: int32 [2] and [2, HIDDEN], of `row_linear`; hidden is bits of floats.
     """
 
     turns: Tensor
@@ -37,7 +38,7 @@ class Signals(NamedTuple):
 
 
 def signals(device: torch.device) -> Signals:
-    """Those of launches that follow each other."""
+    """Those of launches that follow each other, on one stream."""
     sizes = ((_SIGNALS,), (2,), (2, HIDDEN))
     return Signals(*(torch.zeros(size, dtype=torch.int32, device=device) for size in sizes))
 

@@ -103,6 +103,10 @@ def test_a_launch_takes_every_processor(
     assert y.shape == (64, 2560) and y.dtype == kind and launched == [H200]
     with pytest.raises(ValueError, match="are not contiguous ones"):
         row_linear.row_linear(x.float(), weight, rows_of(QKV, branches=1))
+    with pytest.raises(ValueError, match="are not contiguous ones"):
+        row_linear.row_linear(x[:, :60], weight, rows_of(QKV, branches=1))
+    with pytest.raises(ValueError, match="no kernel for a weight"):
+        row_linear.row_linear(x, weight[:2048], rows_of(QKV, branches=1))
 
 
 def test_the_source_is_whole_and_names_what_it_is_compiled_for() -> None:
