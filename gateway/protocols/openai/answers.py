@@ -115,7 +115,7 @@ class Answers:
 
     def _cache_salt(self) -> str:
         """So that clients share no cache: an answer that begins sooner would tell what others asked."""
-        whose = f"{self.caller.tenant}\n{self.body.cache_salt or ''}".encode(errors="surrogatepass")
+        whose = f"{self.caller.tenant}\n{self.body.cache_salt or ''}".encode()
         return hmac.digest(self.gateway.link_secret, b"cache salt\n" + whose, "sha256").hex()
 
     def frame(self, name: str, model: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
