@@ -28,7 +28,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.sweep import sweep
 from gateway.service import Gateway
 from gateway.sessions.recording import title_of
-from gateway.tending.failures import ending_failed, files_lost, is_lost, undone_at_failure, wrong_state
+from gateway.tending.failures import LostFolders, ending_failed, files_lost, undone_at_failure, wrong_state
 from gateway.tending.rows import OPEN
 from gateway.tending.tending import Tending
 
@@ -51,6 +51,7 @@ class Jobs:
         """The books whose takes are jobs."""
         self._voices = BookVoices(gateway.pool, self.store, self.files)
         self._gateway = gateway
+        self._lost = LostFolders()
         self.tending = Tending[Job, JobFiles](
             self, settings.jobs_at_once, lambda: gateway.closing, gateway.metrics.jobs_running
         )
@@ -154,7 +155,7 @@ class Jobs:
         files = self.files(job.id)
         if job.book_id is not None:
             await asyncio.to_thread(files.make_folder)
-        elif await is_lost(files.folder):
+        elif await self._lost.has(files.folder):
             await self._fail(job, files_lost())
         return files
 

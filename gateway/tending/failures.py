@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,14 +21,46 @@ from gateway.finishing import to_its_end
 
 logger = structlog.get_logger(__name__)
 
+MISSED_SECONDS = 300.0
+"""For so long a folder is missed before its row ends for it."""
+
 
 class OfAnotherBuild(Exception):
     """A gateway of another build began it, with what this one does not know: it is for such a gateway."""
 
 
-async def is_lost(folder: Path) -> bool:
-    """Whether a row's folder is gone, and not that of all of them. Raises OSError."""
-    return await asyncio.to_thread(lambda: folder.parent.is_dir() and not folder.is_dir())
+class LostFolders:
+    """Which folders of rows are gone for good: those that are missed for minutes, while that of all is there.
+
+    That may be where a disk belongs that is not mounted yet, and then all are missed.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._missed_since: dict[Path, float] = {}
+
+    async def has(self, folder: Path) -> bool:
+        """Whether it is gone for good. Raises OSError for what cannot be known."""
+        if not await asyncio.to_thread(_is_missed, folder):
+            self._missed_since.pop(folder, None)
+            return False
+        now = self._clock()
+        if now - self._missed_since.setdefault(folder, now) < MISSED_SECONDS:
+            return False
+        del self._missed_since[folder]
+        return True
+
+
+def _is_missed(folder: Path) -> bool:
+    return _is_there(folder.parent) and not _is_there(folder)
+
+
+def _is_there(folder: Path) -> bool:
+    """Raises OSError where it cannot be known, unlike `Path.is_dir`."""
+    try:
+        return stat.S_ISDIR(os.stat(folder).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def files_lost() -> ApiError:
@@ -49,7 +84,7 @@ async def ending_failed(
     except (DatabaseError, SQLAlchemyError, OfAnotherBuild):
         raise
     except OSError as error:
-        if not await asyncio.to_thread(folder.is_dir):
+        if not await asyncio.to_thread(_is_there, folder):
             return
         if error.errno not in FULL:
             raise

@@ -20,7 +20,7 @@ from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose, noticed_ahead
 from gateway.slots.admission import why_unservable
 from gateway.slots.requirement import Requirement
-from gateway.tending.failures import ending_failed, files_lost, is_lost, undone_at_failure, wrong_state
+from gateway.tending.failures import LostFolders, ending_failed, files_lost, undone_at_failure, wrong_state
 from gateway.tending.orphans import remove_orphans
 from gateway.tending.rows import OPEN
 from gateway.tending.tending import Tending
@@ -52,6 +52,7 @@ class Trainings:
             ),
         )
         self._gateway = gateway
+        self._lost = LostFolders()
         self.tending = Tending[Training, TrainingFiles](
             self, settings.trainings_at_once, lambda: gateway.closing, gateway.metrics.trainings_running
         )
@@ -158,7 +159,7 @@ class Trainings:
     async def to_lock(self, training: Training) -> TrainingFiles:
         """See `Work`."""
         files = self.files(training.id)
-        if await is_lost(files.folder):
+        if await self._lost.has(files.folder):
             await self._fail(training, files_lost())
         return files
 

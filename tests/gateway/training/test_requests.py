@@ -19,7 +19,7 @@ from gateway.database.present import Present
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.requirement import Requirement
-from gateway.tending import orphans
+from gateway.tending import failures, orphans
 from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
@@ -228,7 +228,8 @@ async def test_what_is_abandoned_or_without_a_row_goes(
         assert await service.trainings.store.list(None) == []
 
 
-async def test_a_training_whose_files_are_gone_fails(tmp_path: Path) -> None:
+async def test_a_training_whose_files_are_gone_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "MISSED_SECONDS", 0)
     async with running(tmp_path) as service:
         training = await service.begin()
         shutil.rmtree(service.trainings.files(training).folder)
