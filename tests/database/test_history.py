@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AbstractContextManager
 
 import pytest
@@ -173,3 +174,24 @@ def test_figures_of_another_version_are_read_as_far_as_they_are_known() -> None:
     stored = Figures(seconds=2.0, requests=3).as_fields() | {"of_another_version": 7}
     del stored["refused"]
     assert Figures.from_fields(stored) == Figures(seconds=2.0, requests=3)
+
+
+async def test_a_write_that_does_not_end_is_told_as_one_that_fails(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of SQLite on a disk of the network that hangs."""
+    site, ended = Site(database), asyncio.Event()
+    site.fleet.clock.advance(50)
+    assert await site.history.write()
+
+    async def hang(spans: object) -> None:
+        await ended.wait()
+
+    monkeypatch.setattr(site.history, "_store", hang)
+    writing = asyncio.create_task(site.history.write())
+    site.fleet.clock.advance(50)
+    assert not site.history.failing
+    site.fleet.clock.advance(50)
+    assert site.history.failing
+    ended.set()
+    assert await writing and not site.history.failing

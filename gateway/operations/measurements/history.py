@@ -46,6 +46,8 @@ MAX_SPANS = 16_000
 _MEMORY_SECONDS = 3600
 _LOOK_SECONDS = 1.0
 _WRITE_SECONDS = 10.0
+_STANDSTILL_SECONDS = 60.0
+"""So long after the last write that was taken, the database is said to take nothing."""
 _SHED_SECONDS = 600.0
 _AHEAD_SECONDS = 600.0
 """How far the clock of another gateway may be ahead: what it writes counts as of now."""
@@ -80,9 +82,16 @@ class History:
         self._spans: dict[_Key, Figures] = {}
         self._unwritten: set[_Key] = set()
         self._shed_at = -_SHED_SECONDS
-        self.failing = False
+        self._failed = False
         """Whether the database took nothing when it was last written to."""
+        self._stopwatch = stopwatch
+        self._taken_at = stopwatch()
         self._writing = asyncio.Lock()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the database takes nothing: it fails, or does not answer, as on a disk that hangs."""
+        return self._failed or self._stopwatch() - self._taken_at > _STANDSTILL_SECONDS
 
     # ------------------------------------------------------------------------------------------- what happens
 
@@ -134,11 +143,12 @@ class History:
                 await to_its_end(self._store(rows))
             except FAILURES as error:
                 self._unwritten.update(keys)
-                if not self.failing:
+                if not self._failed:
                     logger.warning("figures are kept in memory alone", error=type(error).__name__)
-                self.failing = True
+                self._failed = True
                 return False
-            self.failing = False
+            self._failed = False
+            self._taken_at = self._stopwatch()
             return True
 
     def _forget(self) -> None:
