@@ -9,8 +9,6 @@ CHAT = "chat"
 """The feature of a model with a chat template."""
 THINKING = "thinking"
 """The feature of a model whose template can be told whether to think first (`enable_thinking`)."""
-BEGINS_THINKING = "begins_thinking"
-"""The feature of a model whose template opens the thought (`<think>`), so that its answers only close it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class TextModelInfo:
     max_model_len: int
     """Positions of prompt and answer together."""
     features: tuple[str, ...] = ()
-    """What a request may use, and how answers begin: `CHAT`, `THINKING`, `BEGINS_THINKING`."""
+    """What a request may use: `CHAT`, `THINKING`."""
     kind: str = "text"
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,6 +41,8 @@ class Answer:
         """Tokens that were committed."""
         self.prompt_tokens = 0
         """Known once a worker took it."""
+        self.thinking = False
+        """It begins within a thought, which the prompt opened; known with `prompt_tokens`."""
         self.model: TextModelDescription | None = None
         """The model that writes, or that of the worker that is being asked."""
         self.taken = False
@@ -85,7 +87,8 @@ class Answer:
             raise StreamBroken("model", "the worker serves another model than the one that began the answer")
         if not 0 < (stream.prompt_tokens or 0) <= model.max_model_len:
             raise StreamBroken("corrupt", "the worker says of no prompt how long it is")
-        self.model, self.taken, self.prompt_tokens = model, True, stream.prompt_tokens
+        self.model, self.taken = model, True
+        self.prompt_tokens, self.thinking = stream.prompt_tokens, stream.thinking
 
     def take(self, frame: Frame, stream: FrameStream, lease: Lease) -> bool:
         """Commit tokens, then hand their text on."""

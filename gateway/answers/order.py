@@ -15,8 +15,6 @@ CHAT = "chat"
 """The feature of a text model with a chat template."""
 THINKING = "thinking"
 """The feature of one that can be told whether to think before it answers."""
-BEGINS_THINKING = "begins_thinking"
-"""The feature of one whose answers begin within a thought."""
 _BEGINNING_CHARACTERS = 512
 _EXPECTED_TOKENS = 256
 """Tokens of an answer, as long as it is not known."""

@@ -98,6 +98,8 @@ class FrameStream:
         """Samples per second of speech."""
         self.prompt_tokens: int | None = None
         """Tokens of the prompt, for text."""
+        self.thinking = False
+        """The prompt opens a thought, which the answer only closes."""
         self.model_revision = ""
         self._paused = False
         self._pause_wanted = False
@@ -145,7 +147,7 @@ class FrameStream:
                 raise RequestRejected(answer.error)
             raise WorkerUnreachable(answer.error.message)
         self.sample_rate, self.prompt_tokens = answer.sample_rate, answer.prompt_tokens
-        self.model_revision = answer.model_revision
+        self.thinking, self.model_revision = answer.thinking, answer.model_revision
 
     async def each_frame(self, take: Callable[[Frame], None]) -> None:
         """Call `take` with every frame, heartbeats included, and return after the last.

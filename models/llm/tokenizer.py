@@ -24,9 +24,11 @@ from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 from engine.errors import RequestError
 from models.config_fields import ConfigError
 from models.encodable import check_encodable
-from models.text import BEGINS_THINKING, CHAT, THINKING
+from models.text import CHAT, THINKING
 
 _THOUGHT = "<think>"
+_THOUGHT_TOKENS = 16
+"""So many hold the mark and the space behind it, also where each letter is a token."""
 _LEFT_OUT = {"tools": None, "documents": None}
 """What templates are told of what nobody gave, as by transformers."""
 
@@ -81,19 +83,14 @@ class TextTokenizer:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What the chat template allows: conversations (CHAT), and being told to think (THINKING). And
-        whether it begins the thought, also where it is told not to (BEGINS_THINKING)."""
+        """What the chat template allows: conversations (CHAT), and being told to think (THINKING)."""
         if self.chat_template is None:
             return ()
-        found = {CHAT: True, THINKING: "enable_thinking" in self.chat_template}
-        found[BEGINS_THINKING] = self._begins_thinking()
-        return tuple(feature for feature, there in found.items() if there)
+        return (CHAT, THINKING) if "enable_thinking" in self.chat_template else (CHAT,)
 
-    def _begins_thinking(self) -> bool:
-        try:
-            text = self.chat_text([{"role": "user", "content": "Hello."}], enable_thinking=False)
-        except RequestError:
-            return False
+    def opens_thought(self, prompt_ids: Sequence[int]) -> bool:
+        """Whether a prompt ends in `<think>`, so that the answer begins within a thought."""
+        text = self._tokenizer.decode(list(prompt_ids[-_THOUGHT_TOKENS:]), skip_special_tokens=False)
         return text.rstrip().endswith(_THOUGHT)
 
     def encode(self, text: str) -> list[int]:

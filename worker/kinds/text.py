@@ -69,8 +69,10 @@ class TextKind:
         return len(request.resume_ids)
 
     def accepted(self, request: TextRequest) -> dict[str, int]:
-        """How many tokens the prompt has."""
-        return {"prompt_tokens": len(request.prompt)}
+        """How many tokens the prompt has, and whether it opens a thought."""
+        tokenizer = self._engine.tokenizer
+        thinking = tokenizer is not None and tokenizer.opens_thought(request.prompt)
+        return {"prompt_tokens": len(request.prompt), "thinking": thinking}
 
     def size(self, request: TextRequest) -> dict[str, int]:
         """The size of a request, for the log."""

@@ -108,6 +108,8 @@ class Accepted(BaseModel):
     """Samples per second of speech; None for text."""
     prompt_tokens: Count | None = None
     """Tokens of the prompt; None for speech."""
+    thinking: bool = False
+    """The prompt opens a thought (`<think>`), which the answer only closes."""
 
 
 class Paused(BaseModel):

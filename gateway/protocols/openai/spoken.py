@@ -15,7 +15,6 @@ from pydantic import BeforeValidator
 
 from gateway.adapters.naming import named_model
 from gateway.answers.answer import Answer, Written
-from gateway.answers.order import BEGINS_THINKING
 from gateway.answers.several import together
 from gateway.answers.thinking import Aloud
 from gateway.answers.writing import AnswerOutcome, Writing
@@ -81,7 +80,7 @@ class Speaking(DialogueListener):
         self._changed = asyncio.Event()
         self._answer: Answer | None = None
         self._aloud: Aloud | None = None
-        """Once it is known which model writes."""
+        """Once it is known whether the answer begins within a thought."""
         self._dialogue: Dialogue | None = None
         self._waiting = ""
         """Text that the live session has not got yet."""
@@ -139,7 +138,7 @@ class Speaking(DialogueListener):
         """More to say."""
         self._dialogue.persist()
         if self._aloud is None:
-            self._aloud = Aloud(thinking=BEGINS_THINKING in self._answer.model.features)
+            self._aloud = Aloud(thinking=self._answer.thinking)
         self._say(self._aloud.add(written.text))
 
     def _say(self, text: str) -> None:

@@ -224,14 +224,29 @@ def _busy(speakers: list[WorkerProcess]) -> WorkerProcess:
     return next(speaker for speaker in speakers if speaker.health().slots_used)
 
 
-async def test_a_thought_that_the_template_begins_is_not_spoken(tmp_path: Path) -> None:
-    """This model never ends it."""
-    thinker = telling_model(tmp_path / "thinker")
+def _thinker(folder: Path, when: str) -> str:
+    """Its name. When told so, its template opens a thought, which it never ends."""
+    thinker = telling_model(folder)
     settings = json.loads((thinker / "tokenizer_config.json").read_text())
-    settings["chat_template"] += "{%- if add_generation_prompt %}{{- '<think>\\n' }}{%- endif %}"
+    settings["chat_template"] += "{%- if " + when + " %}{{- '<think>\\n' }}{%- endif %}"
     (thinker / "tokenizer_config.json").write_text(json.dumps(settings))
+    return thinker.name
+
+
+async def test_a_thought_that_the_template_opens_is_not_spoken(tmp_path: Path) -> None:
+    names = [
+        _thinker(tmp_path / "always", "true"),
+        _thinker(tmp_path / "unless-told", "enable_thinking is not false"),
+    ]
     with started_fleets() as start:
-        gateway = start.gateway([start.worker(model=str(thinker), device="cpu"), start.worker()])
-        gateway.wait_until_serving(2)
-        assert await written(gateway, SPOKEN) != ""
-        assert await heard(gateway, SPOKEN) == ("", b"")
+        thinkers = [start.worker(model=str(tmp_path / name), device="cpu") for name in names]
+        gateway = start.gateway([*thinkers, start.worker()]).wait_until_serving(3)
+        always, unless_told = ({**SPOKEN, "model": name} for name in names)
+        thinking = {"enable_thinking": True}
+        assert await written(gateway, always) != ""
+        for body in (always, {**always, **thinking}, {**unless_told, **thinking}):
+            assert await heard(gateway, body) == ("", b"")
+        for body in (unless_told, {**unless_told, "enable_thinking": False}):
+            transcript, audio = await heard(gateway, body)
+            assert transcript == await written(gateway, unless_told)
+            assert audio

@@ -32,6 +32,7 @@ class Stream:
 
     model_revision = "1"
     prompt_tokens = 5
+    thinking = True
     failure: ErrorDetail | None = None
 
     def failed(self, frame: Frame) -> StreamBroken:
@@ -55,6 +56,7 @@ def frame(*tokens: int, text: str = "a", **fields: Any) -> Frame:
 
 async def test_what_was_committed_goes_to_the_next_worker() -> None:
     answer, pieces = await begun()
+    assert (answer.prompt_tokens, answer.thinking) == (5, True)
     assert answer.take(frame(1, 2, text="One"), STREAM, LEASE)
     assert answer.take(frame(3, text=" two"), STREAM, LEASE)
     start = answer.start(LEASE)

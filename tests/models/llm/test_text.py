@@ -168,14 +168,41 @@ def test_a_template_means_what_it_means_to_transformers(tokenizer: TextTokenizer
         ("{{ messages[0].content }}", ("chat",)),
         ("{{ raise_exception('no') }}", ("chat",)),
         ("{% if enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}", ("chat", "thinking")),
-        ("{% if add_generation_prompt %}<think>\n{% endif %}", ("chat", "begins_thinking")),
     ],
 )
-def test_a_template_tells_how_its_model_thinks(
+def test_a_template_tells_what_a_chat_may_use(
     tokenizer: TextTokenizer, template: str | None, features: tuple[str, ...]
 ) -> None:
     tokenizer.chat_template = template
     assert tokenizer.features == features
+
+
+ALWAYS = "{{ messages[0].content }}{{ '<think>\\n' }}"
+UNLESS_TOLD = "{{ messages[0].content }}{% if enable_thinking is not false %}<think>{{ '\\n' }}{% endif %}"
+IF_TOLD = "{{ messages[0].content }}{% if enable_thinking %}<think>{{ '\\n\\n' }}{% endif %}"
+NEVER = "<think></think>{{ messages[0].content }}"
+
+
+@pytest.mark.parametrize("mark", [(), ("<think>",)], ids=["letters", "one token"])
+@pytest.mark.parametrize(
+    ("template", "opens"),
+    [
+        (ALWAYS, (True, True, True)),
+        (UNLESS_TOLD, (True, True, False)),
+        (IF_TOLD, (False, True, False)),
+        (NEVER, (False, False, False)),
+    ],
+)
+def test_a_prompt_tells_whether_it_opens_a_thought(
+    tmp_path: Path, mark: tuple[str, ...], template: str, opens: tuple[bool, ...]
+) -> None:
+    write_tokenizer(tmp_path, mark)
+    tokenizer = TextTokenizer.from_directory(tmp_path)
+    tokenizer.chat_template = template
+    options = ({}, {"enable_thinking": True}, {"enable_thinking": False})
+    prompts = [tokenizer.chat_ids([{"role": "user", "content": "Hello."}], **given) for given in options]
+    assert tuple(map(tokenizer.opens_thought, prompts)) == opens
+    assert not tokenizer.opens_thought([])
 
 
 def test_a_template_is_compiled_once(tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

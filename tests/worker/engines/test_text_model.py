@@ -123,13 +123,19 @@ async def test_a_conversation_is_laid_out_by_the_template_of_the_model(writer: W
     )
 
 
-async def test_how_much_goes_in_is_said_with_the_acceptance(writer: WorkerProcess) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "thinking"), [("Why?", False), ("Why?<think>\n", True), ("<think>\n\n</think>\n\n", False)]
+)
+async def test_the_acceptance_says_how_much_goes_in_and_whether_it_opens_a_thought(
+    writer: WorkerProcess, prompt: str, thinking: bool
+) -> None:
     async with writer.connect() as websocket:
         client = Client(websocket)
-        await client.start_text(prompt_ids=[1, 2, 3], sampling={"max_tokens": 1})
+        await client.start_text(prompt=prompt, sampling={"max_tokens": 1})
         accepted, *_ = await client.receive_all()
     assert isinstance(accepted, Accepted)
-    assert (accepted.prompt_tokens, accepted.sample_rate) == (3, None)
+    assert (accepted.prompt_tokens, accepted.sample_rate) == (len(prompt), None)
+    assert accepted.thinking is thinking
 
 
 async def test_log_probabilities_tell_tokens_as_text_and_as_bytes(writer: WorkerProcess) -> None:
