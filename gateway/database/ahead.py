@@ -6,15 +6,16 @@ may have been the clock that was wrong, as one is that begins in 1970.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database
 from gateway.database.tables import DatedAhead
-from gateway.database.transactions import lock
+from gateway.database.transactions import AT_A_TIME, in_turns, insert_in_turns, lock
 
 AHEAD = timedelta(days=1)
 """The clocks of two gateways may differ by less."""
@@ -35,11 +36,18 @@ async def ahead_since(
         if note and known.keys() != ahead:
             await lock(rows, _LOCK)
             known = await _known(rows, kind)
-            for id in known.keys() - ahead:
-                await rows.delete(known[id])
-            rows.add_all(DatedAhead(kind=kind, id=id, since=now) for id in ahead - known.keys())
-        return {id: known[id].since if id in known else now for id in ahead}
+            await _forget(rows, kind, known.keys() - ahead)
+            new = ({"kind": kind, "id": id, "since": now} for id in ahead - known.keys())
+            await insert_in_turns(rows, DatedAhead, new)
+        return {id: known.get(id, now) for id in ahead}
 
 
-async def _known(rows: AsyncSession, kind: str) -> dict[str, DatedAhead]:
-    return {row.id: row for row in await rows.scalars(select(DatedAhead).where(DatedAhead.kind == kind))}
+async def _known(rows: AsyncSession, kind: str) -> dict[str, datetime]:
+    noted = select(DatedAhead.id, DatedAhead.since).where(DatedAhead.kind == kind)
+    return {id: since async for id, since in in_turns(rows, noted)}
+
+
+async def _forget(rows: AsyncSession, kind: str, ids: Iterable[str]) -> None:
+    left = iter(ids)
+    while some := list(islice(left, AT_A_TIME)):
+        await rows.execute(delete(DatedAhead).where(DatedAhead.kind == kind, DatedAhead.id.in_(some)))

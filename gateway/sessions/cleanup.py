@@ -2,13 +2,13 @@
 
 An owner with too much loses their own; only then everybody's are looked at. A session that is being recorded
 is never removed. A folder without a row, which a crash or another database can leave, has the age and the
-last use that its files have, and goes a day after these were written last.
+last use that its files have, and goes a week after these were written last.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,8 +23,8 @@ from gateway.sessions.storage import files
 from gateway.settings import GatewaySettings
 
 _BYTES_PER_GB = 10**9
-_ORPHAN_AGE = timedelta(days=1)
-"""While the database is away, a row may come later than its files."""
+_ORPHAN_AGE = timedelta(days=7)
+"""While the database is away from the gateway that recorded it, a row comes later than its files."""
 _LONGEST_DAYS = 36_500
 """No session is older; dates do not reach back as far as a setting may."""
 
@@ -88,7 +88,7 @@ class Stored:
         return min(self.used_at, self.ahead_since or self.used_at)
 
     def is_orphan(self, now: datetime) -> bool:
-        """Whether nobody knows of it: a crash came as it began, or while it was deleted."""
+        """Whether it has no row, nobody writes it, and it is too old to get one still."""
         return not (self.indexed or self.active) and self.unused_from < now - _ORPHAN_AGE
 
 
@@ -125,6 +125,10 @@ async def noticed_ahead(
     """All of a kind, with `ahead_since`. `note`, and what is raised: see `gateway.database.ahead`."""
     dates = await asyncio.to_thread(_last_dates, stored)
     ahead = await ahead_since(database, kind, dates, now, note=note)
+    return await asyncio.to_thread(_marked, stored, ahead)
+
+
+def _marked(stored: list[Stored], ahead: Mapping[str, datetime]) -> list[Stored]:
     return [
         replace(session, ahead_since=ahead[session.session_id]) if session.session_id in ahead else session
         for session in stored

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Engine, event, select
 
 from gateway.database import Database, Session
 from gateway.database.tables import DatedAhead
+from gateway.database.transactions import AT_A_TIME
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose, noticed_ahead
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.storage import files
@@ -59,6 +61,34 @@ async def test_a_clock_that_begins_in_1970_makes_nothing_old(database: Database)
         assert await gone_at(NOW, database, *sessions) == ["old"]
     async with database.transaction() as rows:
         assert list(await rows.scalars(select(DatedAhead))) == []
+
+
+async def test_thousands_dated_ahead_are_noted_and_forgotten_in_turns(database: Database) -> None:
+    """No object is made of any, and no statement waits for one of them alone."""
+    many = [stored(f"s{number}", NOW) for number in range(5 * AT_A_TIME)]
+    made, statements = [], []
+
+    def note_object(row: DatedAhead, *_: object) -> None:
+        made.append(row)
+
+    def note_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    watched = [
+        (DatedAhead, "init", note_object),
+        (DatedAhead, "load", note_object),
+        (Engine, "before_cursor_execute", note_statement),
+    ]
+    for target, name, listener in watched:
+        event.listen(target, name, listener)
+    try:
+        for now in (EPOCH, EPOCH, NOW):
+            assert await gone_at(now, database, *many) == []
+    finally:
+        for target, name, listener in watched:
+            event.remove(target, name, listener)
+    kinds = Counter(statement.split()[0] for statement in statements)
+    assert not made and kinds["INSERT"] == kinds["DELETE"] == 5
 
 
 async def test_a_dry_run_notes_nothing_and_kinds_do_not_mix(database: Database) -> None:
