@@ -275,13 +275,13 @@ async def test_folders_without_a_row_go_like_others_but_not_what_is_no_session(
     journal.close()
 
 
-async def test_a_folder_without_a_row_goes_a_day_after_it_was_written_last(
+async def test_a_folder_without_a_row_goes_a_week_after_it_was_written_last(
     database: Database, index: SessionIndex, folder: Path
 ) -> None:
     """Its owner cannot see it, nor delete it."""
     orphan, young = files.new_session_id(), files.new_session_id()
-    make_folder(folder, orphan, age=1.1 * DAY)
-    make_folder(folder, young, age=0.9 * DAY)
+    make_folder(folder, orphan, age=7.1 * DAY)
+    make_folder(folder, young, age=6.9 * DAY)
     make_folder(folder, known := await add(database, used_at=NOW - 2 * DAY), age=2 * DAY)
     held = files.new_session_id()
     make_folder(folder, held, age=2 * DAY)
