@@ -1,6 +1,7 @@
 /** Training a voice: files are paired with their words, and a training is told in words. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { lengthOf } from "../../../frontend/static/js/train/length.js";
 import { pointsOf } from "../../../frontend/static/js/train/loss-curve.js";
 import { recordingsOf } from "../../../frontend/static/js/train/pairing.js";
 import { SENTENCES } from "../../../frontend/static/js/train/sentences.js";
@@ -89,6 +90,56 @@ describe("a training", () => {
       assert.ok(sentences.join(" ").match(unit).length / spoken > 3);
       assert.equal(new Set(sentences).size, sentences.length);
     }
+  });
+});
+
+describe("the length of a recording", () => {
+  /** Players that load what the test has them load. */
+  function stage(t) {
+    const players = [];
+    const before = globalThis.Audio;
+    globalThis.Audio = class extends EventTarget {
+      loads = 0;
+      constructor() {
+        super();
+        players.push(this);
+      }
+      removeAttribute(name) {
+        delete this[name];
+      }
+      load() {
+        this.loads += 1;
+      }
+    };
+    t.after(() => (globalThis.Audio = before));
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const revoked = t.mock.method(URL, "revokeObjectURL");
+    const released = ([player]) => !("src" in player) && player.loads === 1 && revoked.mock.callCount() === 1;
+    return { players, released, seconds: lengthOf(file("a.wav")) };
+  }
+
+  for (const [what, duration, expected] of [["is told", 2.5, 2.5], ["without an end is none", Infinity, null]])
+    test(what, async (t) => {
+      const { players, released, seconds } = stage(t);
+      assert.match(players[0].src, /^blob:/);
+      players[0].duration = duration;
+      players[0].dispatchEvent(new Event("loadedmetadata"));
+      assert.equal(await seconds, expected);
+      assert.ok(released(players));
+    });
+
+  test("is unknown of what cannot be played", async (t) => {
+    const { players, released, seconds } = stage(t);
+    players[0].dispatchEvent(new Event("error"));
+    assert.equal(await seconds, null);
+    assert.ok(released(players));
+  });
+
+  test("is unknown where a browser loads nothing, and keeps no player waiting", async (t) => {
+    const { players, released, seconds } = stage(t);
+    t.mock.timers.tick(60_000);
+    assert.equal(await seconds, null);
+    assert.ok(released(players));
   });
 });
 

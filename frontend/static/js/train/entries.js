@@ -6,6 +6,7 @@
 import { h, icon } from "../shared/page/dom.js";
 import { decimal } from "../i18n/format.js";
 import { Hearing } from "../shared/hearing/hearing.js";
+import { lengthOf } from "./length.js";
 import { recordingProblem, setLabel, setMessage } from "./words.js";
 
 const MOST_CHARACTERS = 2000;
@@ -174,17 +175,4 @@ export class Entries extends EventTarget {
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
-}
-
-/** Seconds of a recording; null where this browser cannot play it. @param {Blob} audio @returns {Promise<number | null>} */
-function lengthOf(audio) {
-  const url = URL.createObjectURL(audio);
-  const player = new Audio();
-  player.preload = "metadata";
-  const loaded = new Promise((resolve) => {
-    player.addEventListener("error", () => resolve(null));
-    player.addEventListener("loadedmetadata", () => resolve(Number.isFinite(player.duration) ? player.duration : null));
-  });
-  player.src = url;
-  return loaded.finally(() => URL.revokeObjectURL(url));
 }
