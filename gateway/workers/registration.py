@@ -145,8 +145,8 @@ class Registry:
         return [worker for worker in known if worker.health is Health.DOWN and not worker.leases]
 
     def _forget_any(self) -> bool:
-        """Make room for one more; whether there is some now."""
-        gone = self._gone()
+        """Make room for one more; whether there is some now. Of silent ones operators are to hear."""
+        gone = sorted(self._gone(), key=lambda worker: worker.last_failure != LEFT)
         for worker in gone[:1]:
             self._forget(worker)
         return bool(gone)

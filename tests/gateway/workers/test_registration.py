@@ -156,6 +156,19 @@ async def test_workers_that_fell_silent_keep_nobody_out(monkeypatch: pytest.Monk
         assert set(gateway.pool.workers) == {"second"}
 
 
+async def test_one_that_left_makes_room_before_one_that_fell_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators may not have heard of the silent one yet."""
+    monkeypatch.setattr(registration_module, "REGISTRATION_LEASE_SECONDS", 0.05)
+    monkeypatch.setattr(registration_module, "MAX_REGISTERED", 2)
+    async with empty_gateway() as gateway:
+        silent = gateway.pool.workers[gateway.registry.register(registration_of("silent", 9)).worker_id]
+        await until_health(silent, gateway, Health.DOWN)
+        leaving = registration_of("left", 10)
+        for said in (leaving, leaving.model_copy(update={"leaving": True}), registration_of("third", 11)):
+            gateway.registry.register(said)
+        assert set(gateway.pool.workers) == {"silent", "third"}
+
+
 async def test_a_goodbye_of_a_worker_that_nobody_knows_makes_none_known() -> None:
     """As after a restart of the gateway, in the last second of the worker."""
     async with empty_gateway() as gateway:
