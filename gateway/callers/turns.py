@@ -1,4 +1,4 @@
-"""Whole books are read and written one after the other, and sessions searched: owners take turns."""
+"""Requests that read or write whole books, or search sessions, come one by one: owners take turns."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ class SessionIndex:
     ) -> list[Session]:
         """The newest first; after `before`; everybody's when `owner` is None.
 
-        `search`: only those with all of its words; owners take turns at the text of all of theirs. Raises
-        ApiError 503 for who waits too long.
+        `search`: only those with all of its words. One search runs after the other, and owners take turns.
+        Raises ApiError 503 for who waits too long.
         """
         statement = newest_first(select(Session), Session, limit, before)
         if owner is not None:

@@ -148,7 +148,7 @@ class ClientSocket:
         return result
 
     async def reading(self, read: Callable[[], Awaitable[None]], work: Awaitable[Result]) -> Result:
-        """The result of `work`, which what `read` raises ends: it takes what the client says meanwhile."""
+        """The result of `work`, while `read` takes what the client says. What `read` raises ends the work."""
         reader = asyncio.create_task(self._read(read))
         try:
             async with self.interruption:
