@@ -327,7 +327,7 @@ export default {
   "admin.protocol.wyoming": "Wyoming",
 
   "admin.token": "Admin token",
-  "admin.tokenAbout": "It is kept until you close this tab. It is in the address that voxfleet serve printed, in the file admin-token beside the voices, or, if you set one, in",
+  "admin.tokenAbout": "It is kept until you close this tab. It is in the address that voxfleet serve printed on a terminal, in the file admin-token beside the voices, or, if you set one, in",
   "admin.tokenWrong": "The gateway did not accept this token.",
   "admin.tokenOpen": "Open",
 };

@@ -12,7 +12,7 @@ export default {
   "docs.first.title": "A first request",
   "docs.first": "Speech comes back as a file. The studio shows the same for whatever is set there.",
   "docs.locked.title": "Who may see the routes",
-  "docs.locked": "Who has an API key, or the admin token, which is in the address that voxfleet serve printed. A gateway that is started with VOXFLEET_EXPOSE_OPENAPI=true shows them to everybody.",
+  "docs.locked": "Who has an API key, or the admin token, which is in the gateway's file admin-token if nobody set one. A gateway that is started with VOXFLEET_EXPOSE_OPENAPI=true shows them to everybody.",
   "docs.locked.key": "Give key or token",
   "docs.failed": "The description could not be read.",
   "docs.again": "Try again",

@@ -324,7 +324,7 @@ export default {
   "admin.protocol.wyoming": "Wyoming",
 
   "admin.token": "管理令牌",
-  "admin.tokenAbout": "令牌会保留到关闭此标签页。它在 voxfleet serve 打印的地址里，也在语音数据旁的 admin-token 文件里；若您自行设置过，则为",
+  "admin.tokenAbout": "令牌会保留到关闭此标签页。它在 voxfleet serve 于终端打印的地址里，也在语音数据旁的 admin-token 文件里；若您自行设置过，则为",
   "admin.tokenWrong": "网关不接受此令牌。",
   "admin.tokenOpen": "打开",
 };

@@ -12,7 +12,7 @@ export default {
   "docs.first.title": "第一个请求",
   "docs.first": "返回的是语音文件。工作室会显示与其当前设置相同的代码。",
   "docs.locked.title": "谁可以查看接口",
-  "docs.locked": "持有 API 密钥或管理令牌的人；管理令牌就在 voxfleet serve 启动时显示的地址里。以 VOXFLEET_EXPOSE_OPENAPI=true 启动的网关会向所有人显示接口。",
+  "docs.locked": "持有 API 密钥或管理令牌的人；若未自行设置，管理令牌在网关的 admin-token 文件里。以 VOXFLEET_EXPOSE_OPENAPI=true 启动的网关会向所有人显示接口。",
   "docs.locked.key": "输入密钥或令牌",
   "docs.failed": "无法读取接口说明。",
   "docs.again": "重试",
