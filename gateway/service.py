@@ -89,7 +89,9 @@ class Gateway:
         )
         secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
         self.link_secret = secret.encode()
-        """What the keys of links, and digests of clients, are derived from."""
+        """What the keys of links, digests of clients and salts of cached prompts are derived from.
+        Gateways with a `data_dir` each have the same by a common `resume_secret` alone.
+        """
         self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))

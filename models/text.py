@@ -9,6 +9,8 @@ CHAT = "chat"
 """The feature of a model with a chat template."""
 THINKING = "thinking"
 """The feature of a model whose template can be told whether to think first (`enable_thinking`)."""
+CACHE_SALT = "cache_salt"
+"""The feature of a model whose requests may say with which others they share cached prefixes."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class TextModelInfo:
     max_model_len: int
     """Positions of prompt and answer together."""
     features: tuple[str, ...] = ()
-    """What a request may use: `CHAT`, `THINKING`."""
+    """What a request may use: `CHAT`, `THINKING`, `CACHE_SALT`."""
     kind: str = "text"
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from gateway.answers.order import AnswerOrder
 from gateway.slots.pool import Lease
 from gateway.workers.client import FrameStream, StreamBroken
-from worker.protocol import AnyModel, Frame, StartTextRequest, TextModelDescription, TokenFacts
+from worker.protocol import (
+    CACHE_SALT,
+    AnyModel,
+    Frame,
+    StartTextRequest,
+    TextModelDescription,
+    TokenFacts,
+)
 
 _ENDINGS = ("stop", "length")
 _MOST_BYTES_PER_TOKEN = 1024
@@ -76,7 +83,7 @@ class Answer:
             template_options=order.template_options,
             sampling=order.sampling.model_copy(update={"max_tokens": order.most_tokens}),
             resume_ids=tuple(self.tokens),
-            cache_salt=order.cache_salt,
+            cache_salt=order.cache_salt if CACHE_SALT in lease.worker.model.features else None,
         )
 
     def accepted(self, model: AnyModel | None, stream: FrameStream) -> None:

@@ -32,7 +32,7 @@ class StreamSettings(BaseModel):
     """Retries per request, over ten seconds, that the gateway affords on top of the loss of one worker."""
     resume_secret: OptionalSecret = None
     """What resume tokens are sealed with; the same at all gateways. None: a secret that is made at the first
-    start and kept in `data_dir`.
+    start and kept in `data_dir`. Links, and salts of cached prompts, depend on it, too.
     """
     resume_seconds: Seconds = 300.0
     """How long after its last audio a clip can be resumed."""

@@ -33,7 +33,7 @@ from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextStream
-from models.text import TextModelInfo
+from models.text import CACHE_SALT, TextModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         tokenizer, config = self.tokenizer, self.checkpoint.config
         features = () if tokenizer is None else tokenizer.features
         name, revision = self.checkpoint.name, self.checkpoint.revision()
-        return TextModelInfo(name, revision, config.vocab_size, self.max_model_len, features)
+        return TextModelInfo(name, revision, config.vocab_size, self.max_model_len, (*features, CACHE_SALT))
 
     def prepare(self, request: TextRequest) -> Sequence:
         check_request(request)

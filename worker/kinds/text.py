@@ -35,7 +35,7 @@ class TextKind:
         """Raises RequestError naming the field."""
         ids = self._ids(start)
         params = self._params(start.sampling, start.seed)
-        name, salt = f"{start.request_id}.{start.attempt}", start.cache_salt.encode()
+        name, salt = f"{start.request_id}.{start.attempt}", (start.cache_salt or "").encode()
         return TextRequest(name, ids, params, list(start.resume_ids), salt=salt)
 
     def _ids(self, start: StartTextRequest) -> list[int]:

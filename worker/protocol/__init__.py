@@ -62,6 +62,7 @@ from worker.protocol.frames import (
 from worker.protocol.latents import Latents
 from worker.protocol.messages import (
     ANY_VOICE,
+    CACHE_SALT,
     GENERATE_PATH,
     HEARTBEAT_SECONDS,
     INSTRUCTIONS,
@@ -132,6 +133,7 @@ __all__ = [
     "ADAPTERS_PATH",
     "ADAPTERS_UNSUPPORTED",
     "ANY_VOICE",
+    "CACHE_SALT",
     "FINISH_REASONS",
     "FLAWS",
     "GATEWAY_HEADER",

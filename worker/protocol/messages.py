@@ -25,6 +25,8 @@ INSTRUCTIONS_UNSUPPORTED = "instructions_unsupported"
 """Why a request is refused that has some for a model that cannot."""
 WATCHED = "watched"
 """The feature of a model whose speech is watched while it is made."""
+CACHE_SALT = "cache_salt"
+"""The feature of a text model that keeps what it has cached of prompts apart by `cache_salt`."""
 HEARTBEAT_SECONDS = 0.25
 MAX_REQUEST_BYTES = 8 << 20
 """No `StartRequest` is larger; the latents of ten minutes of speech fit."""

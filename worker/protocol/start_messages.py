@@ -121,8 +121,10 @@ class StartTextRequest(Start):
     sampling: Sampling = Field(default_factory=Sampling)
     resume_ids: Annotated[tuple[TokenId, ...], Field(max_length=MAX_TOKENS)] = ()
     """Tokens of the answer that were written before."""
-    cache_salt: Annotated[str, Field(max_length=64)] = ""
-    """Requests with another one share no cached prefix with it."""
+    cache_salt: Annotated[str, Field(max_length=64)] | None = None
+    """Requests with another one share no cached prefix with it. Said where the model has the feature
+    "cache_salt".
+    """
 
     @model_validator(mode="after")
     def _one_input(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from gateway.answers.order import AnswerOrder, charge, seed_of_choice
 from gateway.workers.client import StreamBroken
 from tests.gateway.stages.fleet import describe_model
 from worker.protocol import (
+    CACHE_SALT,
     ChatMessage,
     ErrorDetail,
     Frame,
@@ -24,7 +26,8 @@ from worker.protocol import (
 
 MODEL = TextModelDescription(kind="text", name="tiny", revision="1", vocab_size=300, max_model_len=50)
 ORDER = AnswerOrder(most_tokens=10, seed=7, prompt="Well.")
-LEASE: Any = SimpleNamespace(epoch=2, ticket=SimpleNamespace(id="q_1"))
+WORKER = SimpleNamespace(model=MODEL)
+LEASE: Any = SimpleNamespace(epoch=2, ticket=SimpleNamespace(id="q_1"), worker=WORKER)
 
 
 class Stream:
@@ -64,6 +67,17 @@ async def test_what_was_committed_goes_to_the_next_worker() -> None:
     assert (start.resume_ids, start.seed, start.sampling.max_tokens) == ((1, 2, 3), 7, 10)
     assert answer.committed == 3
     assert [piece.text for piece in pieces] == ["One", " two"]
+
+
+async def test_a_salt_is_said_to_a_worker_that_knows_what_it_is() -> None:
+    """Those of an earlier build refuse what they do not know, and may be the next ones of an answer."""
+    order = replace(ORDER, cache_salt="whose")
+    knowing = MODEL.model_copy(update={"features": (CACHE_SALT,)})
+    for model, salt in ((knowing, "whose"), (MODEL, None)):
+        answer, _ = await begun(order)
+        await answer.prepare(model)
+        lease: Any = SimpleNamespace(epoch=3, ticket=LEASE.ticket, worker=SimpleNamespace(model=model))
+        assert json.loads(answer.start(lease).model_dump_json(exclude_none=True)).get("cache_salt") == salt
 
 
 FACT = TokenFacts(token="a", data=(97,), logprob=-1.0)

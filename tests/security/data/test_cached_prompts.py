@@ -20,6 +20,7 @@ from tests.gateway.stages.processes import GatewayProcess, check_error, started_
 from tests.security.apps import Opened, running_app
 from tests.text_models import random_model
 from tests.worker.harness import WorkerProcess
+from worker.protocol import CACHE_SALT
 
 CHAT = "/v1/chat/completions"
 KEYS = {name: {"key": f"the-key-of-{name}-0123456789"} for name in ("ann", "bob")}
@@ -27,7 +28,8 @@ ANN, BOB = ({"X-API-Key": KEYS[name]["key"]} for name in KEYS)
 NOBODY: dict[str, str] = {}
 PROMPT = "A beginning of several blocks. " * 10
 ASKED = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": 1, "seed": 3}
-LEASE: Any = SimpleNamespace(epoch=1, ticket=SimpleNamespace(id="q_1"))
+WORKER = SimpleNamespace(model=SimpleNamespace(features=(CACHE_SALT,)))
+LEASE: Any = SimpleNamespace(epoch=1, ticket=SimpleNamespace(id="q_1"), worker=WORKER)
 
 
 @dataclass
@@ -91,6 +93,7 @@ class Told:
         """The salt, and all of the message."""
         assert (await http.post(CHAT, json=ASKED | fields)).json()["error"]["code"] == "told_enough"
         start = Answer(self.orders[-1], lambda written: None).start(LEASE)
+        assert start.cache_salt is not None
         return start.cache_salt, start.model_dump_json()
 
 

@@ -65,7 +65,7 @@ def test_it_announces_a_text_model(writer: WorkerProcess) -> None:
         300,
         2048,
     )
-    assert model.features == ("chat", "thinking")
+    assert model.features == ("chat", "thinking", "cache_salt")
 
 
 async def test_an_answer_comes_token_by_token_in_order(writer: WorkerProcess) -> None:
