@@ -218,6 +218,13 @@ def test_each_worker_gets_a_gpu_of_its_own() -> None:
     assert all("command" in service for service in merged.values())
 
 
+def test_the_port_can_be_open_to_this_machine_alone() -> None:
+    """As the documents have it where the network of containers is trusted."""
+    services = compose("docker-compose.yml", VOXFLEET_WORKER_SECRET="s", PORT="127.0.0.1:8006")
+    published = [port for service in services.values() for port in service.get("ports", ())]
+    assert published == ["127.0.0.1:8006:8006"]
+
+
 def test_the_example_environment_names_everything_that_compose_asks_for() -> None:
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
