@@ -157,6 +157,24 @@ def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
         assert [text for text in watched.complaints if "422" not in text] == []  # the silent recording
 
 
+def test_what_is_still_to_be_done_stays_when_a_training_ends(
+    browser: Browser, fleet: Server, folder: Path
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        answer_with(page, [training("Anna", "running")])
+        open_training(page, fleet)
+        page.set_input_files("#file", folder / "3.wav")
+        said = page.locator("#said")
+        asked = "1 recording is added. Write what is said in the one without words."
+        expect(said).to_have_text(asked)
+        answer_with(page, [training("Anna", "complete")])
+        expect(said).to_have_text(f"{asked} “Anna”: ready.", timeout=10_000)
+        page.get_by_role("textbox", name="What is said in 3.wav").fill("And this is said, too.")
+        expect(said).to_be_empty()
+        assert watched.complaints == []
+
+
 def test_many_recordings_are_measured_a_few_at_a_time_and_drawn_once(
     browser: Browser, fleet: Server, folder: Path
 ) -> None:

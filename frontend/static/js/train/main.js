@@ -23,8 +23,8 @@ class TrainPage {
   #sending = new Sending(this.#entries);
   #shelf = new Shelf(() => this.#sending.begun);
   #said = byId("said");
-  /** Whether what is said still is so. */
-  #holds = () => true;
+  /** What is said, and whether it still is so; without that, until something else is said. @type {{text: () => string, holds?: () => boolean}} */
+  #saying = { text: () => "" };
   /** Ids of the trainings that are worked on. @type {string[]} */
   #going = [];
 
@@ -49,13 +49,21 @@ class TrainPage {
     byId("unavailable").hidden = enabled;
     byId("making").hidden = !enabled;
     this.#going = going;
-    if (!this.#holds()) this.#say("");
-    if (ended) this.#say(() => t("train.now", { name: ended.name, state: t(`train.state.${ended.state}`) }));
+    this.#unsay();
+    if (!ended) return;
+    const news = () => t("train.now", { name: ended.name, state: t(`train.state.${ended.state}`) });
+    const { text, holds } = this.#saying;
+    this.#say(holds ? () => `${text()} ${news()}` : news, holds);
   }
 
-  #say(text, holds = () => true) {
+  #say(text, holds) {
     setMessage(this.#said, "text.plain", { text });
-    this.#holds = holds;
+    this.#saying = { text, holds };
+  }
+
+  /** What is not so any more. */
+  #unsay() {
+    if (this.#saying.holds?.() === false) this.#say(() => "");
   }
 
   #addTo(training) {
@@ -78,12 +86,12 @@ class TrainPage {
     const keys = recordings.length > 0 ? ["train.added"] : unreadable.length > 0 ? [] : ["train.noAudio"];
     if (unreadable.length > 0) keys.push("train.unreadable");
     const values = { count: recordings.length, wordless, missed: unreadable.length, names: shortList(unreadable) };
-    this.#say(() => keys.map((key) => t(key, values)).join(" "), () => wordless === 0 || this.#entries.wordless !== null);
+    this.#say(() => keys.map((key) => t(key, values)).join(" "), wordless > 0 ? () => this.#entries.wordless !== null : undefined);
   }
 
   #changed() {
     this.#form.calm();
-    if (!this.#holds()) this.#say("");
+    this.#unsay();
     this.#sum();
   }
 
