@@ -13,6 +13,6 @@ untrusted.py      what a peer sent, made fit for a log
 json_signs.py     how much there is in JSON that is not parsed yet
 hangup.py         the terminal is closed
 guesses.py        secrets: how easy to guess, and who guesses too often
-secret_files.py   settings that stand in files of their own
+setting_sources.py where settings come from: files, files of secrets, the environment
 setting_words.py  what is wrong with settings, in words
 """

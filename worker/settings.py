@@ -1,6 +1,6 @@
 """Every setting of a worker, in one typed object.
 
-Sources, the later wins: the `worker:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
+Sources (`sockets/setting_sources.py`), the later wins: `worker:` of a YAML file, files of secrets,
 environment variables `VOXFLEET_WORKER_...` (upper-case field names), options of the command line.
 `load_settings(config_file, port=22401)` takes them all; an option that is None was not given.
 """
@@ -13,16 +13,10 @@ from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from sockets.guesses import check_secret
-from sockets.secret_files import secret_files
+from sockets.setting_sources import SourcedSettings
 from sockets.setting_words import each_problem, in_words
 from telemetry import TelemetrySettings
 from telemetry.settings import split_commas
@@ -41,7 +35,7 @@ class SettingsError(ValueError):
     """A setting that cannot be used; the message names it and quotes no value."""
 
 
-class WorkerSettings(TelemetrySettings, BaseSettings):
+class WorkerSettings(TelemetrySettings, SourcedSettings):
     """One worker process: where it listens, what it serves, and its limits."""
 
     model_config = SettingsConfigDict(env_prefix="VOXFLEET_WORKER_", extra="forbid")
@@ -253,22 +247,8 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 def load_settings(config_file: Path | str | None = None, **options: Any) -> WorkerSettings:
     """Settings from file, environment and `options`. Raises SettingsError."""
     section = _read_section(Path(config_file)) if config_file is not None else {}
-
-    class FileBelowEnvironment(WorkerSettings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            secrets = secret_files(settings_cls)
-            return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, section)
-
     try:
-        return FileBelowEnvironment(**{key: value for key, value in options.items() if value is not None})
+        return WorkerSettings.read(section, options)
     except ValidationError as error:
         raise SettingsError("; ".join(each_problem(error))) from None
     except (OSError, ValueError) as error:  # of the files of secrets, or the environment

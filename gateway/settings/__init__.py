@@ -13,7 +13,7 @@ objectives.py What listeners are promised, and how often that may be missed.
 `telemetry/settings.py` has those of OpenTelemetry, which workers have too.
 kinds.py      Kinds of values that several settings have.
 
-Sources, the later wins: the `gateway:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
+Sources (`sockets/setting_sources.py`), the later wins: `gateway:` of a YAML file, files of secrets,
 environment variables `VOXFLEET_...` (upper-case field names), the command line. `load_settings(config_file,
 port=9000)` takes them all; an option that is None was not given. A wrong value is fatal; an unknown key of
 the file is reported by name and ignored.
@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict, SettingsError
-from pydantic_settings import PydanticBaseSettingsSource as Source
+from pydantic_settings import SettingsConfigDict, SettingsError
 
 from gateway.settings.answers import AnswerSettings
 from gateway.settings.callers import CallerSettings
@@ -39,7 +38,7 @@ from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
 from gateway.settings.training import TrainingSettings
 from gateway.settings.workers import FleetSettings
-from sockets.secret_files import secret_files
+from sockets.setting_sources import SourcedSettings
 from sockets.setting_words import in_words
 from telemetry.settings import TelemetrySettings
 
@@ -56,7 +55,7 @@ class GatewaySettings(
     StreamSettings,
     ObjectiveSettings,
     TelemetrySettings,
-    BaseSettings,
+    SourcedSettings,
 ):
     """Limits, deadlines and addresses of one gateway process."""
 
@@ -71,17 +70,8 @@ def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySet
     if config_file is None and (named := os.environ.get("VOXFLEET_CONFIG")):
         config_file = Path(named)
     file_values = _read_section(config_file) if config_file else {}
-
-    class SettingsWithFile(GatewaySettings):
-        @classmethod
-        def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, **_: Source
-        ) -> tuple[Source, ...]:
-            secrets = secret_files(settings_cls)
-            return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, file_values)
-
     try:
-        return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
+        return GatewaySettings.read(file_values, options)
     except SettingsError as error:
         raise ValueError(in_words(error)) from None
 

@@ -1,4 +1,4 @@
-"""Settings from files: which are read, what is stronger, and what is refused."""
+"""Sources of settings: which are read, what is stronger, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway import settings as gateway_settings
-from sockets.secret_files import SECRETS_DIR_VARIABLE
+from sockets.setting_sources import SECRETS_DIR_VARIABLE
 from worker import settings as worker_settings
 
 SECRET = "from-a-file-0123456789"
@@ -63,6 +63,15 @@ def test_a_folder_that_is_not_there_is_refused(folder: Path, monkeypatch: pytest
         worker_settings.load_settings()
     with pytest.raises(ValueError, match=SECRETS_DIR_VARIABLE):
         gateway_settings.load_settings()
+
+
+def test_what_was_read_of_one_file_is_not_read_again(tmp_path: Path) -> None:
+    config = tmp_path / "fleet.yaml"
+    config.write_text("worker: {slots: 9}\ngateway: {max_queue: 9}\n")
+    assert (worker_settings.load_settings(config).slots, worker_settings.load_settings().slots) == (9, 4)
+    for settings in (gateway_settings.load_settings(config), gateway_settings.load_settings()):
+        assert type(settings) is gateway_settings.GatewaySettings
+    assert settings.max_queue == gateway_settings.GatewaySettings.model_fields["max_queue"].default
 
 
 def test_a_wrong_secret_of_a_file_is_refused_unquoted(folder: Path) -> None:
