@@ -27,6 +27,7 @@ from typing import NoReturn
 from gateway.app import create_app
 from gateway.settings import load_settings
 from sockets.authorities import authorities
+from telemetry.build import build
 from tests import app_routes, empty_databases, tls_context
 
 IMPORTED = (
@@ -148,6 +149,7 @@ def _prepare() -> None:
     authorities()
     app_routes.share()
     app_routes.prepare(create_app(load_settings(worker_urls="http://127.0.0.1:9")))
+    build.cache_clear()  # children have environments of their own
     empty_databases.share()
     empty_databases.prepared()
 

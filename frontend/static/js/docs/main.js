@@ -35,7 +35,9 @@ class Docs {
       this.#fill(clientView(client));
       this.#side.append(h("a", { href: "/docs", "data-i18n": "docs.back" }), clientLinks(client));
     } else {
-      this.#side.append(clientLinks());
+      const links = clientLinks();
+      links.style.visibility = "hidden"; // their place is kept, but links to routes may come above them
+      this.#side.append(links);
       await this.#load();
     }
   }
