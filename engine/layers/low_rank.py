@@ -60,6 +60,8 @@ def spread_out(slots: Sequence[int]) -> list[int]:
 
     slots: of entries, -1 for one without. Returns their indices; as they are where nobody has one.
     """
+    if max(slots, default=-1) < 0:
+        return list(range(len(slots)))
     adapted = sorted((i for i, slot in enumerate(slots) if slot >= 0), key=slots.__getitem__)
     count, others = len(slots), (i for i, slot in enumerate(slots) if slot < 0)
     places = {(2 * i + 1) * count // (2 * len(adapted)): entry for i, entry in enumerate(adapted)}

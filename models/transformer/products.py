@@ -110,12 +110,15 @@ def _tiling(x: Tensor, weight: Tensor, told: Tilings, gated: bool) -> Tiling | N
 
 def _linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
     """By kernels that add what adapters do, or by tiles of our own, where they pay; else by the library."""
-    if low_rank is not None and hopper.serves(x.numel() // x.shape[-1], weight, low_rank):
+    if low_rank is None:
+        tiling = _tiling(x, weight, LINEAR_TILINGS, gated=False)
+        return linear(x, weight) if tiling is None else tiled_linear(x, weight, tiling)
+    num_rows = x.numel() // x.shape[-1]
+    if hopper.serves(num_rows, weight, low_rank):
         return hopper.linear_with_adapters(x, weight, low_rank)
-    if low_rank is not None and row_linear.serves(x.numel() // x.shape[-1], weight, low_rank):
+    if row_linear.serves(num_rows, weight, low_rank):
         return row_linear.row_linear(x, weight, low_rank)
-    tiling = _tiling(x, weight, LINEAR_TILINGS, gated=False) if low_rank is None else None
-    return _BY_LIBRARY(x, weight, low_rank) if tiling is None else tiled_linear(x, weight, tiling)
+    return _BY_LIBRARY(x, weight, low_rank)
 
 
 def _gated_linear(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
